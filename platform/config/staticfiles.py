@@ -1,0 +1,16 @@
+"""Serves static files from where they are: nothing to collect, no thread of Django's taken."""
+
+from asgiref.typing import ASGI3Application
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from servestatic import ServeStaticASGI
+
+
+class StaticFiles(ServeStaticASGI):
+    def __init__(self, app: ASGI3Application) -> None:
+        super().__init__(app, max_age=60)
+        for finder in get_finders():
+            for path, storage in finder.list(None):
+                url = settings.STATIC_URL + path.replace("\\", "/")
+                if url not in self.files:
+                    self.add_file_to_dictionary(url, storage.path(path))
