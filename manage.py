@@ -5,8 +5,7 @@ from pathlib import Path
 
 if sys.version_info < (3, 12):
     sys.exit(
-        "Roster needs Python 3.12 or newer; this is %d.%d. `make run` finds or fetches one."
-        % sys.version_info[:2]
+        "Roster needs Python 3.12 or newer; this is %d.%d. `make run` finds or fetches one." % sys.version_info[:2]
     )
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "platform"))

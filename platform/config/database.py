@@ -19,9 +19,7 @@ def database(env: Env) -> dict[str, Any]:
     try:
         given = conninfo_to_dict(env.database_url)
     except ProgrammingError:
-        raise Refusal(
-            "DATABASE_URL can't be read. It looks like postgresql://user:password@host:5432/name"
-        ) from None
+        raise Refusal("DATABASE_URL can't be read. It looks like postgresql://user:password@host:5432/name") from None
     names = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     known = {names[key]: str(value) for key, value in given.items() if key in names}
     options = {key: value for key, value in given.items() if key not in names}

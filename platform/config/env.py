@@ -53,7 +53,7 @@ def read(environ: Mapping[str, str]) -> Env:
     public_url = _origin("PUBLIC_URL", environ.get("PUBLIC_URL") or f"http://127.0.0.1:{port}")
     given = {name: environ.get(name, "").strip() for name in ("SECRET_KEY", "FIELD_ENCRYPTION_KEYS")}
     secret = given if database_url else {**kept_secrets(data_dir), **{k: v for k, v in given.items() if v}}
-    hosts = _listed(environ.get("ALLOWED_HOSTS", "")) + ((urlsplit(public_url).hostname or ""),)
+    hosts = (*_listed(environ.get("ALLOWED_HOSTS", "")), urlsplit(public_url).hostname or "")
     env = Env(
         data_dir=data_dir,
         port=port,
@@ -139,14 +139,12 @@ def _origin(name: str, value: str) -> str:
 
 def _check_secrets(env: Env) -> None:
     """In production nothing is generated, so that two machines never disagree on a key."""
-    if not env.secret_key or not env.field_encryption_keys:
-        missing = [
-            n
-            for n, v in (("SECRET_KEY", env.secret_key), ("FIELD_ENCRYPTION_KEYS", env.field_encryption_keys))
-            if not v
-        ]
+    needed = {"SECRET_KEY": env.secret_key, "FIELD_ENCRYPTION_KEYS": env.field_encryption_keys}
+    missing = " and ".join(name for name, value in needed.items() if not value)
+    if missing:
         raise Refusal(
-            f"DATABASE_URL is set, so this is production, and {' and '.join(missing)} must be set too. docs/settings.md says how to make them."
+            f"DATABASE_URL is set, so this is production, and {missing} must be set too. "
+            "docs/settings.md says how to make them."
         )
     if len(env.secret_key) < 32 or any(word in env.secret_key.lower() for word in WEAK_WORDS):
         raise Refusal("SECRET_KEY is too short or an example value. Use 32 random characters or more.")

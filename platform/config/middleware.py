@@ -9,7 +9,7 @@ from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest
 from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.common import CommonMiddleware
 from django.middleware.csp import ContentSecurityPolicyMiddleware
@@ -22,7 +22,7 @@ from config.policy import ADMIN
 class Inline:
     """Mixed in before a MiddlewareMixin whose hooks do no I/O."""
 
-    async def __acall__(self: Any, request: HttpRequest) -> HttpResponseBase:
+    async def __acall__(self: Any, request: HttpRequest) -> Any:
         answer = self.process_request(request) if hasattr(self, "process_request") else None
         answer = answer or await self.get_response(request)
         return self.process_response(request, answer) if hasattr(self, "process_response") else answer
@@ -52,7 +52,7 @@ class Csrf(Inline, CsrfViewMiddleware):
     def __init__(self, get_response: Any) -> None:
         super().__init__(get_response)
         if iscoroutinefunction(get_response):
-            self.process_view = self._process_view_inline  # else Django gives it a thread
+            self.__dict__["process_view"] = self._process_view_inline  # a sync one would get a thread
 
     async def _process_view_inline(self, *given: Any) -> Any:
         return CsrfViewMiddleware.process_view(self, *given)
@@ -61,7 +61,7 @@ class Csrf(Inline, CsrfViewMiddleware):
 class Session(SessionMiddleware):
     """Only a changed session needs the database, so only that goes to a thread."""
 
-    async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
+    async def __acall__(self: Any, request: HttpRequest) -> Any:
         self.process_request(request)
         response = await self.get_response(request)
         if request.session.modified:

@@ -94,11 +94,7 @@ class Cluster:
         if not self.data.exists():
             self._make(binaries)
         self._clear_stale_locks()
-        options = (
-            OPTIONS
-            | {"unix_socket_directories": str(self.sockets)}
-            | ({} if self.durable else LOSES_DATA_FASTER)
-        )
+        options = OPTIONS | {"unix_socket_directories": str(self.sockets)} | ({} if self.durable else LOSES_DATA_FASTER)
         flags = shlex.join(f"--{name}={value}" for name, value in options.items())
         self._run(
             [
@@ -120,7 +116,7 @@ class Cluster:
         self._run([self._binaries() / "pg_ctl", "stop", "-w", "-m", "fast", "-D", self.data])
 
     def ready(self) -> bool:
-        command = [_wheel() / "pginstall18/bin/pg_isready", "-q", "-h", self.sockets]
+        command: list[str | Path] = [_wheel() / "pginstall18/bin/pg_isready", "-q", "-h", self.sockets]
         return subprocess.run(command, check=False).returncode == 0
 
     def _make(self, binaries: Path) -> None:
@@ -182,19 +178,16 @@ class Cluster:
             done = self._spawn(command)
         except OSError as error:
             raise Refusal(
-                f"The database in {self.home} can't be started: {error}. As root it runs as the account "
-                f"{pwd.getpwuid(self.account[0]).pw_name if self.account else 'root'}, which must be able to reach that folder; "
-                "choose another DATA_DIR."
+                f"The database in {self.home} can't be started: {error}. As root it runs as the account that owns "
+                "that folder, which must be able to reach it; choose another DATA_DIR."
             ) from None
         if done.returncode:
             said = (done.stdout + done.stderr).strip()[-1500:]
-            raise Refusal(
-                f"The embedded database could not {command[1]}:\n{said}\nIts log is {self.home / 'log'}."
-            )
+            raise Refusal(f"The embedded database could not {command[1]}:\n{said}\nIts log is {self.home / 'log'}.")
 
     def _spawn(self, command: list[str | Path]) -> subprocess.CompletedProcess[str]:
         uid, gid = self.account or (None, None)
-        groups = [] if self.account else None
+        groups: list[int] | None = [] if self.account else None
         with tempfile.TemporaryFile("w+") as said:
             done = subprocess.run(
                 command,
@@ -215,9 +208,7 @@ class Cluster:
 def _wheel() -> Path:
     found = importlib.util.find_spec(PACKAGE)  # not imported: its own start-up code is unwanted
     if found is None or found.origin is None:
-        raise Refusal(
-            f"The package {PACKAGE} is missing. Run `make run`, or set DATABASE_URL to your own Postgres."
-        )
+        raise Refusal(f"The package {PACKAGE} is missing. Run `make run`, or set DATABASE_URL to your own Postgres.")
     return Path(found.origin).parent
 
 
@@ -227,17 +218,13 @@ def _account(home: Path) -> tuple[int, int]:
         return home.stat().st_uid, home.stat().st_gid
     for name in ("postgres", "roster", "nobody"):
         if name == "roster" and shutil.which("useradd"):
-            subprocess.run(
-                ["useradd", "--system", "--no-create-home", name], capture_output=True, check=False
-            )
+            subprocess.run(["useradd", "--system", "--no-create-home", name], capture_output=True, check=False)
         try:
             entry = pwd.getpwnam(name)
         except KeyError:
             continue
         return entry.pw_uid, entry.pw_gid
-    raise Refusal(
-        "Postgres can't run as root and there is no other account. Make one: useradd --system roster"
-    )
+    raise Refusal("Postgres can't run as root and there is no other account. Make one: useradd --system roster")
 
 
 def _is_cwd(process: Path, folder: Path) -> bool:

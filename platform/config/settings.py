@@ -2,15 +2,15 @@
 
 import os
 
-from config import env
+from config import env, unfold
 from config.database import database
 from config.policy import PAGES
-from config.unfold import UNFOLD as UNFOLD
 
 ENV = env.read(os.environ)
 SERVES_HTTPS = ENV.public_url.startswith("https:")
 
 DEBUG = False
+UNFOLD = unfold.UNFOLD
 SECRET_KEY = ENV.secret_key
 FIELD_ENCRYPTION_KEYS = ENV.field_encryption_keys
 EGRESS_ALLOW = ENV.egress_allow
@@ -89,6 +89,7 @@ AXES_RESET_ON_SUCCESS = True
 AXES_LOCKOUT_TEMPLATE = "locked.html"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_VERBOSE = False
+AXES_ENABLE_ADMIN = False
 
 SECURE_CSP = PAGES
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -127,6 +128,7 @@ Q_CLUSTER = {
     "catch_up": False,
     "poll": 1,
     "label": "Background work",
+    "log_level": "WARNING",
 }
 
 LOGGING = {

@@ -1,0 +1,27 @@
+"""The first administrator of a fresh installation."""
+
+import os
+import secrets
+from pathlib import Path
+
+from django.contrib.auth.models import User
+from django.db.models import Q
+
+USERNAME = "admin"
+
+
+def first_administrator(data_dir: Path) -> Path | None:
+    """Makes an administrator when there is none; returns the 0600 file with the sign-in, else None.
+
+    The file comes first: if the process dies in between, the next start makes a new pair.
+    """
+    if User.objects.filter(Q(is_superuser=True) | Q(username=USERNAME)).exists():
+        return None
+    data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+    path = data_dir / "first-sign-in.txt"
+    password = secrets.token_urlsafe(12)
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(f"user name: {USERNAME}\npassword:  {password}\n")
+    User.objects.create_superuser(USERNAME, password=password)
+    return path
