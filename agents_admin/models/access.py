@@ -19,23 +19,29 @@ def hash_key(key: str) -> str:
 
 
 class ApiKey(models.Model):
-    """A program's key. It acts for its user and may start only `agents`, when there are any."""
+    """A program's key. It acts for its user. `limited`: it may start only `agents`, also when these are deleted."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField(max_length=100, validators=[single_line], help_text="Who uses it, so that you recognise it.")
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_keys", help_text="It may do what this person may.")
+    name = models.CharField(
+        max_length=100, validators=[single_line], help_text="Who uses it, so that you recognise it."
+    )
+    user = models.ForeignKey(
+        User, on_delete=models.CASCADE, related_name="api_keys", help_text="It may do what this person may."
+    )
     agents = models.ManyToManyField(
-        Agent, blank=True, related_name="+", help_text="Only these may be started with it. Empty: all that the person may use."
+        Agent, blank=True, related_name="+", verbose_name="agents", help_text="Those that may be started with it."
     )
     limited = models.BooleanField(
+        "only chosen agents",
         default=False,
-        editable=False,
-        help_text="Set with the first agent of the list: deleting those agents must not open the key for all.",
+        help_text="Otherwise it may start all that the person may use.",
     )
     digest = models.CharField(max_length=64, unique=True, editable=False)
     hint = models.CharField("begins with", max_length=12, editable=False)
     enabled = models.BooleanField(default=True)
-    expires_at = models.DateTimeField("valid until", null=True, blank=True, help_text="Empty: until it is switched off.")
+    expires_at = models.DateTimeField(
+        "valid until", null=True, blank=True, help_text="Empty: until it is switched off."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField("last used", null=True, blank=True, editable=False)
 

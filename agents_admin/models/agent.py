@@ -16,12 +16,18 @@ class Agent(HasAudience):
         NONE = "none", "Nothing"
 
     name = models.CharField(max_length=100, validators=[single_line])
-    slug = models.CharField(max_length=50, unique=True, validators=[slug_rules], help_text="Used in addresses and bundles.")
+    slug = models.CharField(
+        max_length=50, unique=True, validators=[slug_rules], help_text="Used in addresses and bundles."
+    )
     description = models.TextField(
-        blank=True, default="", help_text="What other agents are told when they may ask it, and people when they choose it."
+        blank=True,
+        default="",
+        help_text="What other agents are told when they may ask it, and people when they choose it.",
     )
     instructions = models.TextField(
-        blank=True, default="", help_text="What the agent should do, in plain words. Reaches the model exactly as written."
+        blank=True,
+        default="",
+        help_text="What the agent should do, in plain words. Reaches the model exactly as written.",
     )
     model = models.ForeignKey(Model, on_delete=models.PROTECT, related_name="agents")
     temperature = models.FloatField(
@@ -31,13 +37,19 @@ class Agent(HasAudience):
         help_text="0 is sober, 2 is wild. Empty: the model's own.",
     )
     max_output_tokens = models.PositiveIntegerField(
-        "longest answer (tokens)", null=True, blank=True, validators=[MinValueValidator(1)], help_text="Empty: no limit."
+        "longest answer (tokens)",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Empty: no limit.",
     )
     greeting = models.TextField(blank=True, default="", help_text="Shown before the first message.")
     starters = models.TextField(
         blank=True, default="", help_text="Questions that people can start with by a click, one on a line."
     )
-    enabled = models.BooleanField(default=True, help_text="Switched off, nobody can talk to it and nobody can delegate to it.")
+    enabled = models.BooleanField(
+        default=True, help_text="Switched off, nobody can talk to it and nobody can delegate to it."
+    )
     hidden = models.BooleanField(
         default=False, help_text="Works for other agents only: people can't find it or start it (superusers can, here)."
     )
@@ -87,7 +99,9 @@ class AgentTool(models.Model):
     approval = models.CharField(
         max_length=6, choices=Approval, blank=True, default="", help_text="Empty: as the tool says."
     )
-    max_calls = models.PositiveIntegerField("calls in one run", null=True, blank=True, help_text="Empty: no limit. 0: none.")
+    max_calls = models.PositiveIntegerField(
+        "calls in one run", null=True, blank=True, help_text="Empty: no limit. 0: none."
+    )
     order = models.PositiveIntegerField(default=0)
 
     class Meta:

@@ -23,7 +23,11 @@ class HasAudience(models.Model):
     """`groups` and `users` count only with the audience `chosen`."""
 
     audience = models.CharField(
-        "who may use it", max_length=10, choices=Audience, default=Audience.SIGNED_IN, help_text="Superusers always may."
+        "who may use it",
+        max_length=10,
+        choices=Audience,
+        default=Audience.SIGNED_IN,
+        help_text="Superusers always may.",
     )
     groups = models.ManyToManyField(
         Group, blank=True, related_name="+", help_text="Counts when “Chosen groups and people” is selected."

@@ -2,6 +2,7 @@ from django.db import models
 
 from agents_admin.models.audience import single_line, slug_rules
 from agents_admin.models.fields import EncryptedTextField
+from agents_admin.models.origin import OriginField, service_address
 
 
 class Credential(models.Model):
@@ -16,7 +17,11 @@ class Credential(models.Model):
     slug = models.CharField(max_length=50, unique=True, validators=[slug_rules], help_text="A short name for bundles.")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.BEARER)
     header = models.CharField(
-        max_length=100, blank=True, default="", validators=[single_line], help_text="For “A header of its own”: X-Api-Key."
+        max_length=100,
+        blank=True,
+        default="",
+        validators=[single_line],
+        help_text="For “A header of its own”: X-Api-Key.",
     )
     secret = EncryptedTextField(blank=True, default="", help_text="Stored encrypted, never shown again.")
 
@@ -31,7 +36,9 @@ class CredentialOrigin(models.Model):
     """A place a credential may be sent to: `scheme://host[:port]`."""
 
     credential = models.ForeignKey(Credential, on_delete=models.CASCADE, related_name="origins")
-    origin = models.CharField(max_length=300, help_text="For example https://shop.example")
+    origin = OriginField(
+        "may be sent to", max_length=300, validators=[service_address], help_text="For example https://shop.example"
+    )
 
     class Meta:
         ordering = ("origin",)

@@ -44,7 +44,9 @@ class Delegation(models.Model):
         ordering = ("order", "id")
         constraints = (
             models.UniqueConstraint(fields=("coordinator", "delegate"), name="delegation_once"),
-            models.CheckConstraint(condition=~models.Q(coordinator=models.F("delegate")), name="delegation_not_to_itself"),
+            models.CheckConstraint(
+                condition=~models.Q(coordinator=models.F("delegate")), name="delegation_not_to_itself"
+            ),
         )
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from django.db import models
 from agents_admin.kinds import PROVIDER_KINDS
 from agents_admin.models.audience import single_line, slug_rules
 from agents_admin.models.fields import EncryptedTextField
+from agents_admin.models.origin import service_address
 
 
 def provider_kinds() -> list[tuple[str, str]]:
@@ -16,14 +17,19 @@ class Provider(models.Model):
     name = models.CharField(max_length=100, unique=True, validators=[single_line])
     slug = models.CharField(max_length=50, unique=True, validators=[slug_rules], help_text="A short name for bundles.")
     kind = models.CharField("kind", max_length=20, choices=provider_kinds, default="openai")
-    base_url = models.URLField(
+    base_url = models.CharField(
         "address",
         max_length=500,
         blank=True,
+        default="",
+        validators=[single_line, service_address],
         help_text="Where its API starts, for example https://api.openai.com/v1. Empty: OpenAI's own.",
     )
     api_key = EncryptedTextField(
-        "API key", blank=True, default="", help_text="Stored encrypted, never shown again. Changing the address clears it."
+        "API key",
+        blank=True,
+        default="",
+        help_text="Stored encrypted, never shown again. Changing the address asks for it again.",
     )
     timeout_seconds = models.PositiveIntegerField(
         "time limit of an answer (seconds)", default=120, validators=[MinValueValidator(1), MaxValueValidator(3600)]
@@ -40,7 +46,8 @@ class Provider(models.Model):
         ordering = ("name",)
         constraints = (
             models.CheckConstraint(
-                condition=models.Q(timeout_seconds__gte=1) & models.Q(idle_seconds__gte=1), name="provider_times_positive"
+                condition=models.Q(timeout_seconds__gte=1) & models.Q(idle_seconds__gte=1),
+                name="provider_times_positive",
             ),
         )
 
@@ -79,7 +86,8 @@ class Model(models.Model):
         ordering = ("name",)
         constraints = (
             models.CheckConstraint(
-                condition=models.Q(fallback__isnull=True) | ~models.Q(fallback=models.F("id")), name="model_not_own_fallback"
+                condition=models.Q(fallback__isnull=True) | ~models.Q(fallback=models.F("id")),
+                name="model_not_own_fallback",
             ),
         )
 
