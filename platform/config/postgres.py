@@ -70,7 +70,7 @@ def _stop_if_last(cluster: "Cluster") -> None:
     # A new descriptor: a forked child may still hold the lock through the old one.
     try:
         alone = _locked(cluster.data_dir / "users.lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except (BlockingIOError, FileNotFoundError):  # others use it, or the folder was thrown away
         return
     with alone:
         cluster.stop()
