@@ -1,7 +1,7 @@
 """Full-text search in one memory, on Postgres; the statement and its values serve any connection.
 
-A question is not a list of required words, so its terms are joined by OR and a hit is judged by *coverage*: the share of
-the question's terms that the passage holds. A term that is rare in this memory, or missing from it, weighs up to three
+A question is not a list of required words, so its terms are joined by OR and a hit is judged by *coverage*, the share
+of the question's terms that the passage holds. A term that is rare in this memory, or missing from it, weighs up to three
 times as much as one that is everywhere. Half must be covered: that is how a question about something that isn't there
 finds nothing, although one of its words occurs.
 """

@@ -24,6 +24,9 @@ class Credential(models.Model):
         help_text="For “A header of its own”: X-Api-Key.",
     )
     secret = EncryptedTextField(blank=True, default="", help_text="Stored encrypted, never shown again.")
+    secret_reference = models.CharField(
+        max_length=100, blank=True, default="", editable=False, help_text="Where a bundle took it from: ${SHOP_TOKEN}."
+    )
 
     class Meta:
         ordering = ("name",)
