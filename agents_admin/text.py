@@ -1,6 +1,7 @@
 """Text and JSON from people, files, models and tools, made safe once at the edge (security rule 7)."""
 
 import json
+import math
 import re
 from collections.abc import Iterable
 
@@ -9,7 +10,7 @@ _MAX_DIGITS = 300
 _MAX_DEPTH = 50
 
 
-class BadJson(ValueError):
+class BadJson(ValueError):  # noqa: N818 - it says what it is
     """JSON that is not accepted; the message says why, in words for people."""
 
 
@@ -18,15 +19,17 @@ def clean(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def cleaned(value: object) -> object:
-    """`clean` for every string inside a JSON value, keys included."""
+def cleaned(value: object, depth: int = 0) -> object:
+    """`clean` for every string inside a JSON value, keys included. Raises BadJson when it is nested deeper than 50."""
     match value:
         case str():
             return clean(value)
+        case dict() | list() if depth == _MAX_DEPTH:
+            raise BadJson(f"This JSON is nested deeper than {_MAX_DEPTH} levels.")
         case dict():
-            return {clean(str(key)): cleaned(item) for key, item in value.items()}
+            return {clean(str(key)): cleaned(item, depth + 1) for key, item in value.items()}
         case list():
-            return [cleaned(item) for item in value]
+            return [cleaned(item, depth + 1) for item in value]
         case _:
             return value
 
@@ -40,9 +43,12 @@ def read_json(text: str | bytes) -> object:
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
-        _check_depth(text)
         value = json.loads(
-            text, parse_constant=_refuse_constant, parse_int=_bounded_int, object_pairs_hook=_unique_pairs
+            text,
+            parse_constant=_refuse_constant,
+            parse_int=_bounded_int,
+            parse_float=_finite_float,
+            object_pairs_hook=_unique_pairs,
         )
     except UnicodeDecodeError:
         raise BadJson("This is not valid UTF-8 text.") from None
@@ -53,24 +59,6 @@ def read_json(text: str | bytes) -> object:
     return cleaned(value)
 
 
-def _check_depth(text: str) -> None:
-    depth = 0
-    in_string = False
-    escaped = False
-    for character in text:
-        if in_string:
-            in_string = escaped or character != '"'
-            escaped = character == "\\" and not escaped
-        elif character == '"':
-            in_string = True
-        elif character in "[{":
-            depth += 1
-            if depth > _MAX_DEPTH:
-                raise BadJson(f"This JSON is nested deeper than {_MAX_DEPTH} levels.")
-        elif character in "]}":
-            depth -= 1
-
-
 def _refuse_constant(name: str) -> object:
     raise BadJson(f"{name} is not a JSON value.")
 
@@ -79,6 +67,13 @@ def _bounded_int(digits: str) -> int:
     if len(digits) > _MAX_DIGITS:
         raise BadJson(f"A number has more than {_MAX_DIGITS} digits.")
     return int(digits)
+
+
+def _finite_float(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise BadJson(f"The number {digits[:40]} is too large.")
+    return value
 
 
 def _unique_pairs(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
