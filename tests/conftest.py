@@ -73,6 +73,12 @@ def django_db_modify_db_settings(database_server: None) -> None:
 
 
 @pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """Its whole server is thrown away, so nobody waits for connections to be closed first."""
+    return True
+
+
+@pytest.fixture(scope="session")
 def site(django_db_setup: None) -> Iterator[str]:
     """The base URL of config.asgi under a real uvicorn process, on the test database.
 
@@ -89,7 +95,7 @@ def site(django_db_setup: None) -> Iterator[str]:
     }
     log = (TEST_DATA / "site.log").open("w+")
     command = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--app-dir", "platform"]
-    command += ["--port", str(port), "--no-access-log", "--log-level", "warning"]
+    command += ["--port", str(port), "--lifespan", "on", "--no-access-log", "--log-level", "warning"]
     server = subprocess.Popen(command, cwd=CHECKOUT, env=environ, stdout=log, stderr=subprocess.STDOUT)
     url = f"http://127.0.0.1:{port}"
     try:

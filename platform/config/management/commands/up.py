@@ -56,7 +56,7 @@ class Command(BaseCommand):
 
 def web_command(host: str, port: int) -> list[str]:
     command = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--app-dir", str(CHECKOUT / "platform")]
-    command += ["--host", host, "--port", str(port), "--no-access-log", "--log-level", "warning"]
+    command += ["--host", host, "--port", str(port), "--lifespan", "on", "--no-access-log", "--log-level", "warning"]
     return [*command, "--timeout-graceful-shutdown", "5"]
 
 
