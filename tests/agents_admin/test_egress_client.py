@@ -5,7 +5,7 @@ import gzip
 import ssl
 import time
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from agents_admin.egress import Caps, EgressRefused, FetchError, Policy, SecretHeaders, client, fetch, parse_allow
+from tests.loopback import Server, answer, redirect, serving
 
 HOSTS = {
     "shop.internal": ["127.0.0.1"],
@@ -33,51 +34,10 @@ async def resolve(host: str, port: int) -> list[str]:
     return HOSTS[host]
 
 
-type Answer = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
-
-
-class Server:
-    """Answers each request with the bytes that `answers` has for its path, and remembers what it was sent."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, bytes] = {}
-        self.requests: list[str] = []
-        self.connections = 0
-        self.port = 0
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                text = head.decode("latin-1")
-                length = next(
-                    (int(line[15:]) for line in text.split("\r\n") if line.lower().startswith("content-length:")), 0
-                )
-                self.requests.append(text + (await reader.readexactly(length)).decode())
-                writer.write(self.answers.get(text.split()[1], answer(b"no such page", status="404 Not Found")))
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
-
-
-def answer(body: bytes = b"", *headers: str, status: str = "200 OK") -> bytes:
-    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-def redirect(location: str, status: str = "302 Found") -> bytes:
-    return answer(b"", f"Location: {location}", status=status)
-
-
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    server = Server()
-    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
-    server.port = listener.sockets[0].getsockname()[1]
-    yield server
-    listener.close()
+    async with serving() as loopback:
+        yield loopback
 
 
 @asynccontextmanager
