@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "axes",
     "django_htmx",
     "django_q",
+    "ninja",  # for the files of its API page
     "agents_admin",
     "runtime",
     "web",
@@ -38,6 +39,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "web.errors.json_errors",
     "config.middleware.Security",
     "config.middleware.ContentPolicy",
     "config.middleware.Session",

@@ -1,7 +1,6 @@
 """The public stream of any run that could have happened obeys AG-UI 1.0 (docs/events.md)."""
 
 import json
-from dataclasses import dataclass
 from time import process_time_ns
 from uuid import UUID, uuid4
 
@@ -13,19 +12,13 @@ from runtime.events import Event, Logged, Origin, Status, View
 from tests.agui_checker import complaints
 from tests.generated_logs import MORNING, logs
 from web.api.agui import AguiRenderer
-
-
-@dataclass(frozen=True)
-class Head:
-    run: UUID
-    thread: UUID
-
+from web.sse import RunHead
 
 THREAD = uuid4()
 
 
 def rendered(log: list[Logged]) -> list[tuple[int, dict]]:
-    renderer = AguiRenderer(Head(log[0].event.of.run, THREAD))
+    renderer = AguiRenderer(RunHead(log[0].event.of.run, THREAD))
     frames = [(logged.n, renderer.frames(logged)) for logged in log]
     return [(n, json.loads(frame)) for n, frame in frames if frame is not None]
 
@@ -47,7 +40,7 @@ def test_every_run_gives_a_conformant_stream(log):
 @given(logs())
 @settings(max_examples=100, deadline=None)
 def test_a_frame_is_one_line_and_has_no_line_break_that_would_end_an_event(log):
-    renderer = AguiRenderer(Head(log[0].event.of.run, THREAD))
+    renderer = AguiRenderer(RunHead(log[0].event.of.run, THREAD))
     assert not any("\n" in frame or "\r" in frame for frame in map(renderer.frames, log) if frame)
 
 
@@ -186,7 +179,7 @@ def test_a_notice_for_administrators_and_prose_of_delegates_never_show():
 
 
 def test_a_text_event_costs_less_than_30_microseconds():
-    renderer, of, message = AguiRenderer(Head(UUID(int=1), THREAD)), concierge(), UUID(int=9)
+    renderer, of, message = AguiRenderer(RunHead(UUID(int=1), THREAD)), concierge(), UUID(int=9)
     log = [
         Logged(n, MORNING, events.MessageText(of, message, "forty characters of text, as they come, "))
         for n in range(2000)

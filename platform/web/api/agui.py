@@ -3,7 +3,6 @@
 A renderer is a fold over the log from its first event: the frames after event n are the same whoever was watching when.
 """
 
-from typing import Protocol
 from uuid import UUID
 
 import orjson
@@ -11,23 +10,17 @@ from ag_ui.core import PROTOCOL_VERSION
 
 from runtime import events
 from runtime.events import Event, Logged, Origin, View
+from web.sse import RunHead
 
 type Frame = dict[str, object]
-
-
-class Head(Protocol):
-    """The root run of a stream: the ids of the run and of its thread."""
-
-    @property
-    def run(self) -> UUID: ...
-    @property
-    def thread(self) -> UUID: ...
 
 
 class AguiRenderer:
     """`frames` takes every event of one log in order, from 1, and gives the JSON of at most one AG-UI event each."""
 
-    def __init__(self, run: Head) -> None:
+    end = ""
+
+    def __init__(self, run: RunHead) -> None:
         self._head = run
         self._views: dict[UUID, View] = {run.run: "full"}
         self._steps: dict[UUID, events.ToolCalled] = {}

@@ -1,3 +1,37 @@
-from django.urls import URLPattern, URLResolver
+"""The REST interface: /api/v1/…, its OpenAPI description and the page that shows it."""
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, URLResolver, path
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+from ninja.openapi.docs import DocsBase
+
+from runtime.errors import RunError
+from web.api import runs, threads, wire
+
+
+class Docs(DocsBase):
+    def render_page(self, request: HttpRequest, api: NinjaAPI, **kwargs: object) -> HttpResponse:
+        return render(request, "api/docs.html", {"schema_url": self.get_openapi_url(api, kwargs)})
+
+
+api = NinjaAPI(
+    title="Roster",
+    version="1",
+    description="Start agents and read what they do. Make a key in the admin, or with `manage.py createkey`.",
+    urls_namespace="api",
+    auth=wire.ApiKey(),
+    parser=wire.CleanParser(),
+    renderer=wire.Json(),
+    docs=Docs(),
+)
+api.add_exception_handler(RunError, wire.refuse_run)
+api.add_exception_handler(ValidationError, wire.refuse_invalid)
+api.add_exception_handler(RequestDataTooBig, wire.refuse_large)
+api.add_exception_handler(HttpError, wire.refuse_http)
+api.add_router("", runs.router)
+api.add_router("", threads.router)
+
+urlpatterns: list[URLPattern | URLResolver] = [path("api/v1/", api.urls)]
