@@ -136,6 +136,8 @@ class Reply:
         function = _object(fragment.get("function"))
         provider_id, name = _text(fragment.get("id")), _text(function.get("name"))
         arguments = _arguments(function.get("arguments"))
+        if not (provider_id or name or arguments):
+            return
         call = self._filed_under(fragment.get("index"), provider_id)
         if call is None or call.is_followed_by(provider_id, name, arguments):
             call = _Call(fragment.get("index"), provider_id)

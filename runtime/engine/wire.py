@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from urllib.parse import urlsplit
 
 import orjson
 from haystack.dataclasses import ChatMessage, ChatRole, ToolCall, ToolCallResult
@@ -11,7 +10,7 @@ from haystack.tools.tool import Tool
 
 _OURS = frozenset({"model", "messages", "stream", "stream_options", "tools"})
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
-_NEW_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
+_NEW_LIMIT_HOSTS = re.compile(r"https://(?:api\.openai\.com|[\w-]+\.openai\.azure\.com)(?:[:/]|$)", re.IGNORECASE)
 
 
 def request_body(
@@ -36,8 +35,7 @@ def use_new_limit(body: dict[str, object], base_url: str) -> None:
 
     Most other servers know the old name only; `adapt` helps where this guess is wrong.
     """
-    host = urlsplit(base_url).hostname or ""
-    if host.endswith(_NEW_LIMIT_HOSTS):
+    if _NEW_LIMIT_HOSTS.match(base_url):
         _rename(body, "max_tokens", "max_completion_tokens")
 
 
