@@ -15,7 +15,7 @@ type Code = Literal[
 
 
 class RunError(Exception):
-    """A request that can't be done. `message` says what happened and what to do; `field` names the input, if one is at fault."""
+    """A request that can't be done. `message` says what happened and what to do, `field` which input is at fault."""
 
     def __init__(self, code: Code, message: str, field: str = "") -> None:
         super().__init__(message)
@@ -25,7 +25,10 @@ class RunError(Exception):
 
 
 class ModelError(Exception):
-    """A model call that failed for good. `message` is for people, `detail` (never a secret, never a prompt) for administrators."""
+    """A model call that failed for good.
+
+    `message` is for people; `detail` is for administrators and holds neither secrets nor prompts.
+    """
 
     def __init__(self, message: str, detail: str = "", *, partial: bool = False) -> None:
         super().__init__(message)

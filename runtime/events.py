@@ -1,7 +1,7 @@
 """What happens in a run: a union of small frozen classes. The log numbers them 1, 2, 3 … within a root run.
 
-Opens and closes pair up on every path, cancellation and crashes included; when a run is aborted the closes come innermost
-first, and exactly one RunFinished of the root ends the log (contract.md, Events).
+Opens and closes pair up on every path, cancellation and crashes included; when a run is aborted the closes come
+innermost first, and exactly one RunFinished of the root ends the log.
 """
 
 from collections.abc import Mapping

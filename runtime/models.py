@@ -1,4 +1,4 @@
-"""What happened: conversations, runs and their logs. Rows are written by `record` and `store`, never edited by people."""
+"""What happened: conversations, runs and their logs. Rows are written by `execute` and `project`, never by people."""
 
 import uuid
 
@@ -12,8 +12,10 @@ from agents_admin.models import Agent, ApiKey, Widget
 
 class OwnedQuerySet[Row: models.Model](models.QuerySet[Row]):
     def for_actor(self, actor: Actor) -> "OwnedQuerySet[Row]":
-        """The rows that belong to this actor (security rule 1). An API key sees its user's rows, those of agents that it
-        may not start left out; rows with no owner match nobody."""
+        """The rows that belong to this actor: the same rule as `rights.owned`.
+
+        An API key sees its user's rows, those of agents that it may not start left out. No owner: nobody's.
+        """
         if actor.widget_id is not None:
             return self.filter(widget_id=actor.widget_id, visitor=actor.visitor) if actor.visitor else self.none()
         if actor.user_id is None:
@@ -61,7 +63,7 @@ class Thread(Owner):
 class Run(Owner):
     """One execution of one agent. A delegate's run is a child; `root` of a root run is itself.
 
-    The owner and the thread are the root's. `lease_until` is renewed by the process that runs it (the database's clock).
+    Owner and thread are the root's. `lease_until` is renewed by the process that runs it (the database's clock).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -115,7 +117,9 @@ class Run(Owner):
             models.Index(fields=("root", "created_at"), name="run_tree"),
             models.Index(fields=("user", "-created_at"), name="run_of_user"),
             models.Index(
-                fields=("lease_until",), name="run_leased", condition=models.Q(depth=0, status__in=("queued", "running"))
+                fields=("lease_until",),
+                name="run_leased",
+                condition=models.Q(depth=0, status__in=("queued", "running")),
             ),
         )
 

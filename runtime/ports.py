@@ -1,24 +1,36 @@
 """What the middle of the street needs from its edges, as small Protocols: `execute` passes the implementations in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol
 from uuid import UUID
 
 import httpx
 
-from runtime.events import Event
+from runtime.events import Event, Origin
+from runtime.spec import DelegationSpec
+
+NOTHING_FOUND = "Nothing found"
+"""How the answer of a search that found nothing begins, and a delegate's that has nothing to tell."""
+
+CONSULTED = "Sources consulted:"
+"""The line between a delegate's answer and the calls it rests on, in what its coordinator gets back."""
+
+TASK_FOLLOWS = "Your task:"
+"""The line before the task, for a delegate that is shown a part of the conversation first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a document that a search found. `number` counts from 1 within its document; `score` only ranks."""
+    """A piece of a document that a search found. `number` counts from 1 within its document; `score` only ranks;
+    `heading` is the path of headings it stands under, the document's title first."""
 
     memory: str
     document: str
     number: int
     text: str
     score: float = 0.0
+    heading: str = ""
 
 
 class SearchMemory(Protocol):
@@ -41,13 +53,16 @@ class MayCall(Protocol):
         """Whether every row on the path is still enabled and usable by the run's actor, now."""
 
 
-class Record(Protocol):
-    def __call__(self, event: Event) -> None:
-        """Append to the log of the root run. Never blocks, never raises."""
+class Log(Protocol):
+    """The log of one root run. Recording never blocks and never raises."""
 
+    def record(self, event: Event) -> None:
+        """Append one event."""
 
-class Commit(Protocol):
-    async def __call__(self) -> None:
+    def text(self, of: Origin, message: UUID, delta: str) -> None:
+        """Append to a message; deltas that come close together become one event."""
+
+    async def commit(self) -> None:
         """Wait until everything recorded so far is committed: what an `acts` tool does comes after its row."""
 
 
@@ -55,8 +70,7 @@ class Commit(Protocol):
 class Ports:
     """Everything a run may reach. `http` is the guarded client of `agents_admin.egress`."""
 
-    record: Record
-    commit: Commit
+    log: Log
     may_call: MayCall
     search: SearchMemory
     http: httpx.AsyncClient
@@ -89,6 +103,11 @@ class Call(Protocol):
         """Do the work. May raise: the run turns any exception into a soft failure in words, and cancels on timeout."""
 
 
+class StartChild(Protocol):
+    async def __call__(self, edge: DelegationSpec, task: str, call_id: UUID) -> ToolResult:
+        """Run the delegate of `edge` as a child of the run that asks; gives its answer or a soft failure."""
+
+
 @dataclass(frozen=True, slots=True)
 class BoundTool:
     """A tool as the model sees it (`name`, `description`, `parameters`: a JSON Schema object) and what it does."""
@@ -105,17 +124,18 @@ class BoundTool:
     timeout_seconds: float | None = None
     max_output_chars: int = 20_000
     max_calls: int | None = None
-    arguments_label: str = field(default="")
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a conversation as a model reads it: plain text, or a call/result pair replayed from history."""
+    """One message of a conversation as a model reads it.
 
-    role: Literal["user", "assistant", "tool"]
+    An assistant's may carry calls; a tool's carries the one it answers.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
     text: str
     calls: tuple["PastCall", ...] = ()
-    call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +153,41 @@ class RequestedCall:
     name: str
     arguments: Mapping[str, object]
     unreadable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One finished model call. `finish` is the provider's reason, `length` when the answer was cut at its limit."""
+
+    text: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    estimated: bool = False
+    finish: str = ""
+
+
+class Conversation(Protocol):
+    """What the engine tells a run while it drives the model, and what it asks of it."""
+
+    @property
+    def final(self) -> bool:
+        """Whether the model call under way must answer without tools: it is the last one allowed."""
+
+    def step(self) -> bool:
+        """Before each model call. False: no further call is allowed, the run ends here."""
+
+    def said(self, delta: str) -> None: ...
+
+    def thought(self, delta: str) -> None: ...
+
+    def replied(self, reply: Reply) -> None: ...
+
+    def requested(self, calls: Sequence[RequestedCall]) -> None:
+        """The tool calls of one reply, in order, before any of them is performed."""
+
+    async def perform(self, name: str, arguments: Mapping[str, object]) -> str:
+        """Do one requested call and give what the model reads. Raises nothing but cancellation."""
+
+    def refusal(self, call: UUID) -> str:
+        """What the model reads about a call that names no tool of this agent."""

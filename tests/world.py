@@ -99,8 +99,7 @@ def group(name: str, *members: User) -> Group:
 
 def actor_of(user: User, **fields: object) -> Actor:
     """What `web.access` makes of a signed-in user, on the channel `chat` unless said otherwise."""
-    groups = frozenset(user.groups.values_list("pk", flat=True))
-    values = {"channel": "chat", "user_id": user.pk, "superuser": user.is_superuser, "group_ids": groups}
+    values = {"channel": "chat", "user_id": user.pk}
     return Actor(**(values | fields))  # type: ignore[arg-type]
 
 

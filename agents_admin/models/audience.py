@@ -5,8 +5,6 @@ from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
 
-from agents_admin import actor
-
 slug_rules = RegexValidator(
     r"^[a-z][a-z0-9_-]{0,49}\Z",
     "Use small letters, digits, - and _, start with a letter, 50 characters at most.",
@@ -38,14 +36,6 @@ class HasAudience(models.Model):
 
     class Meta:
         abstract = True
-
-    def audience_value(self) -> actor.Audience:
-        """The row's audience as a plain value; reads `groups` and `users` (prefetch them for more than one row)."""
-        return actor.Audience(
-            kind=Audience(self.audience).value,  # type: ignore[arg-type]
-            user_ids=frozenset(user.pk for user in self.users.all()),
-            group_ids=frozenset(group.pk for group in self.groups.all()),
-        )
 
 
 def single_line(value: str) -> None:

@@ -1,7 +1,12 @@
 """The web process: static files, the raw streams and Django, under any ASGI server."""
 
+import asyncio
+import signal
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -10,10 +15,39 @@ from django.db import connections
 
 from config.database import pooled
 from config.house import open_house
-from config.lifespan import Lifespan
-from config.staticfiles import StaticFiles
 
 open_house()
-django_app = get_asgi_application()
+django_app = get_asgi_application()  # what follows defines rows, which needs Django to be set up
+
+from config.lifespan import Lifespan
+from config.staticfiles import StaticFiles
+from runtime import runner
+from web.api.agui import AguiRenderer
+from web.chat.render import ChatRenderer
+from web.sse import StreamLayer
+
 connections.settings["default"] = pooled(connections.settings["default"])
-application = Lifespan(StaticFiles(django_app))
+streams = StreamLayer(django_app, {"chat": ChatRenderer, "agui": AguiRenderer})
+
+
+async def start() -> None:
+    """Runs can start now; a stop of the server ends open streams at once, which would hold it up otherwise."""
+    runner.runner().start()
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            _before_stop(number, streams.close)
+
+
+def _before_stop(number: int, close: Callable[[], None]) -> None:
+    servers_own = signal.getsignal(number)
+    loop = asyncio.get_running_loop()
+
+    def stop(received: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(close)
+        if callable(servers_own):
+            servers_own(received, frame)
+
+    signal.signal(number, stop)
+
+
+application = Lifespan(StaticFiles(streams), on_start=[start], on_stop=[runner.stop])

@@ -28,27 +28,53 @@ _MAX_ERROR_BODY = 64 * 1024
 
 
 class _Patience:
-    """The whole call's deadline, drawn nearer while a stream is silent."""
+    """The whole call's deadline, and a shorter one for silence once a stream has begun.
+
+    One timer looks after the silence: moving a timer with every token would cost more than reading the token.
+    """
 
     def __init__(self, endpoint: ModelSpec) -> None:
-        self._now = asyncio.get_running_loop().time
-        self._end = self._now() + endpoint.timeout_seconds
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + endpoint.timeout_seconds
         self._idle = endpoint.idle_seconds
+        self._heard = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self.timeout = asyncio.timeout_at(self._end)
 
-    def heard(self, *, complete: bool) -> None:
-        # A timeout that has just struck can't be moved any more.
-        if not self.timeout.expired():
-            wait = LINGER_SECONDS if complete else self._idle
-            self.timeout.reschedule(min(self._end, self._now() + wait))
+    def heard(self) -> None:
+        self._heard = self._loop.time()
+        if self._timer is None:
+            self._look_again(self._heard + self._idle)
+
+    def complete(self) -> None:
+        """The answer is whole: wait a little for what servers send after it."""
+        self._idle = min(self._idle, LINGER_SECONDS)
+        self.forget()
+        self.heard()
+
+    def forget(self) -> None:
+        """Listen to nothing any more: the attempt is over."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     async def pause(self, seconds: float) -> bool:
-        """Wait, and start anew; false when the deadline comes first."""
-        if self._now() + seconds >= self._end:
+        """Wait before another attempt; false when the deadline comes first."""
+        self.forget()
+        if self._loop.time() + seconds >= self._end:
             return False
-        self.timeout.reschedule(self._end)
         await asyncio.sleep(seconds)
         return True
+
+    def _look_again(self, when: float) -> None:
+        self._timer = self._loop.call_at(when, self._look)
+
+    def _look(self) -> None:
+        due = self._heard + self._idle
+        if self._loop.time() < due:
+            self._look_again(due)
+        elif not self.timeout.expired():
+            self.timeout.reschedule(self._loop.time())
 
 
 @component
@@ -115,6 +141,8 @@ class OpenAIChat:
             if not reply.complete:
                 wait = self._endpoint.idle_seconds if reply.has_begun else self._endpoint.timeout_seconds
                 raise faults.late(begun=reply.has_begun, seconds=wait) from None
+        finally:
+            patience.forget()
 
     async def _ask_again(
         self, body: dict[str, object], reply: Reply, patience: _Patience, callback: StreamingCallbackT | None
@@ -153,10 +181,13 @@ class OpenAIChat:
         lines = EventLines()
         try:
             async for data in response.aiter_bytes():
+                patience.heard()
                 for payload in lines.feed(data):
                     reply.add(payload)
-                patience.heard(complete=reply.complete)
-                await _show(reply, callback)
+                if reply.has_news:
+                    await _show(reply, callback)
+                if reply.complete:
+                    patience.complete()
             if not reply.complete:
                 _read_rest(lines, reply)
         except TooLongError:

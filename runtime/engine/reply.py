@@ -71,7 +71,7 @@ class Reply:
         self.model = ""
         self._texts: list[str] = []
         self._reasonings: list[str] = []
-        self._taken = [0, 0]
+        self._taken = (0, 0)
         self._calls: list[_Call] = []
         self._finish = ""
         self._usage: Json = _EMPTY
@@ -79,6 +79,11 @@ class Reply:
     @property
     def has_text(self) -> bool:
         return bool(self._texts)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something can be taken."""
+        return self._taken != (len(self._reasonings), len(self._texts))
 
     @property
     def has_begun(self) -> bool:
@@ -104,7 +109,7 @@ class Reply:
     def take(self) -> tuple[str, str]:
         """The reasoning and the text that arrived since the last time."""
         taken_reasonings, taken_texts = self._taken
-        self._taken = [len(self._reasonings), len(self._texts)]
+        self._taken = (len(self._reasonings), len(self._texts))
         return "".join(self._reasonings[taken_reasonings:]), "".join(self._texts[taken_texts:])
 
     def message(self, asked_chars: int, model_id: str) -> ChatMessage:

@@ -1,0 +1,112 @@
+"""What happened, to look at: conversations and runs are never edited here, and only superusers delete them."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import F, Model, OuterRef, QuerySet, Subquery, Sum
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from unfold.decorators import display
+
+from agents_admin.admin.page import ModelPage
+from runtime import trace
+from runtime.models import Run, Thread
+
+_COLOURS = {"completed": "success", "limited": "warning", "failed": "danger", "running": "info"}
+
+
+class RecordPage(ModelPage):
+    """A list and a page to read. `page_template` shows one row."""
+
+    page_template: str
+    list_per_page = 50
+    show_full_result_count = False
+    list_display_links: Any
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(request.user.is_superuser)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        row = self.row_or_404(request, object_id)
+        context = self.admin_site.each_context(request) | {
+            "title": str(row),
+            "opts": self.opts,
+            "row": row,
+            "who": self.who(row),
+            "may_delete": self.has_delete_permission(request, row),
+        }
+        return TemplateResponse(request, self.page_template, context | self.page_context(row))
+
+    def page_context(self, row: Any) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
+        """Named, not listed: the log of one run has thousands of lines."""
+        rows = [f"{row}, with its log and everything that its agents and their delegates did" for row in objs]
+        return rows, {str(self.opts.verbose_name_plural): len(rows)}, set(), []
+
+    @admin.display(description="who")
+    def who(self, row: Any) -> str:
+        if row.widget_id:
+            return f"a visitor of {row.widget.name}"
+        return str(row.user) if row.user_id else "nobody"
+
+
+@admin.register(Run)
+class RunAdmin(RecordPage):
+    page_template = "admin/run.html"
+    list_display = ("agent_label", "who", "channel", "state", "created_at", "duration", "tokens")
+    list_filter = ("status", "channel", "created_at", "agent")
+    list_select_related = ("user", "widget")
+    search_fields = ("agent_label", "agent_slug", "user__username", "input")
+    date_hierarchy = None
+    next_step = "Nobody has asked an agent yet. Every question, from the chat, the API or a widget, appears here."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
+        """Root runs; `tree_tokens` counts their delegates too."""
+        below = Run.objects.filter(root=OuterRef("pk")).order_by().values("root")
+        spent = below.annotate(sum=Sum(F("input_tokens") + F("output_tokens"))).values("sum")
+        return super().get_queryset(request).filter(depth=0).annotate(tree_tokens=Subquery(spent))
+
+    def page_context(self, row: Run) -> dict[str, Any]:
+        return {"branch": trace.tree(row), "tokens": self.tokens(row), "duration": trace.duration(row)}
+
+    @display(description="status", ordering="status", label=_COLOURS)
+    def state(self, run: Run) -> tuple[str, str]:
+        return run.status, f"{run.status}: {run.reason}" if run.reason else run.status
+
+    @admin.display(description="duration")
+    def duration(self, run: Run) -> timedelta | None:
+        return trace.duration(run)
+
+    @admin.display(description="tokens")
+    def tokens(self, run: Any) -> int:
+        return int(run.tree_tokens or 0)
+
+
+@admin.register(Thread)
+class ThreadAdmin(RecordPage):
+    page_template = "admin/thread.html"
+    list_display = ("title_or_agent", "agent_label", "who", "channel", "updated_at")
+    list_filter = ("channel", "updated_at", "agent")
+    list_select_related = ("user", "widget")
+    search_fields = ("title", "agent_label", "user__username")
+    next_step = "A thread is a conversation with an agent. The first one appears when somebody talks to an agent."
+
+    @admin.display(description="thread", ordering="title")
+    def title_or_agent(self, thread: Thread) -> str:
+        return thread.title or f"with {thread.agent_label}"
+
+    def page_context(self, row: Thread) -> dict[str, Any]:
+        return {"messages_said": row.messages.select_related("run"), "runs": row.runs.filter(depth=0)}

@@ -1,0 +1,247 @@
+"""Start, stop, await and follow runs: the one way in for chat, widget, API and terminal."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from uuid import UUID, uuid4
+
+from psycopg.errors import UniqueViolation
+from psycopg.types.json import Jsonb
+
+from agents_admin.actor import Actor
+from agents_admin.search_memory import SEARCH_SQL
+from agents_admin.search_memory import parameters as search_parameters
+from agents_admin.text import clean
+from runtime import rights, store
+from runtime.errors import RunError
+from runtime.events import Logged, Origin, ends
+from runtime.hub import CANCEL, rung
+from runtime.ports import Passage, Ports, Turn
+from runtime.record import Log
+from runtime.resolve import may_call, resolve
+from runtime.run import run
+from runtime.runner import LEASE_SECONDS, runner
+from runtime.spec import RuntimeAgent
+from runtime.store import Row
+
+MAX_INPUT_CHARS = 100_000
+HEARTBEAT_SECONDS = 5.0
+
+_THREAD = f"""
+SELECT t.agent_id, EXISTS (
+    SELECT FROM runtime_run r WHERE r.thread_id = t.id AND r.depth = 0
+    AND r.status IN ('queued', 'running', 'waiting_approval', 'needs_review')) AS busy
+FROM runtime_thread t WHERE t.id = %(thread)s AND {rights.owned("t")}
+"""
+_HISTORY = """
+SELECT role, text FROM runtime_message WHERE thread_id = %s AND complete AND text <> ''
+ORDER BY created_at DESC, n DESC LIMIT %s
+"""
+_REPEATED = "SELECT id, thread_id, idempotency_hash FROM runtime_run WHERE user_id = %s AND idempotency_key = %s"
+_BEGIN = """
+WITH thread AS (
+    INSERT INTO runtime_thread (id, agent_id, agent_slug, agent_label, title, channel, user_id, widget_id, visitor)
+    SELECT %(thread)s, %(agent)s, %(slug)s, %(label)s, %(title)s, %(channel)s, %(user)s, %(widget)s, %(visitor)s
+    WHERE %(new)s
+), begun AS (
+    INSERT INTO runtime_run (id, root_id, depth, thread_id, agent_id, agent_slug, agent_label, view, channel,
+        api_key_id, status, reason, error, detail, input, output, metadata, input_tokens, output_tokens, omitted,
+        idempotency_key, idempotency_hash, owner_process, lease_until, cancel_requested, user_id, widget_id, visitor)
+    VALUES (%(run)s, %(run)s, 0, %(thread)s, %(agent)s, %(slug)s, %(label)s, %(view)s, %(channel)s, %(key)s,
+        'queued', '', '', '', %(text)s, '', %(metadata)s, 0, 0, %(omitted)s, %(idempotency_key)s,
+        %(idempotency_hash)s, %(process)s, now() + make_interval(secs => %(lease)s), false, %(user)s, %(widget)s,
+        %(visitor)s)
+)
+INSERT INTO runtime_message (id, thread_id, run_id, role, text, complete, n)
+VALUES (%(message)s, %(thread)s, %(run)s, 'user', %(text)s, true, 0)
+"""
+_CANCEL = f"""
+WITH stopped AS (
+    UPDATE runtime_run r SET cancel_requested = true WHERE r.id = %(run)s AND r.depth = 0 AND {rights.owned("r")}
+    RETURNING id
+)
+SELECT pg_notify('{CANCEL}', id::text) FROM stopped
+"""
+_OWNED = f"SELECT r.thread_id FROM runtime_run r WHERE r.id = %(run)s AND r.depth = 0 AND {rights.owned('r')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody asks of an agent (its slug). `thread` None: a new one."""
+
+    agent: str
+    text: str
+    thread: UUID | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    idempotency_key: str | None = None
+    idempotency_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """`created` is false when an earlier request with the same idempotency key had started the run."""
+
+    run: UUID
+    thread: UUID
+    created: bool = True
+
+
+async def start(actor: Actor, request: Request) -> Started:
+    """Accept a message: the run is stored before this returns, and goes on whatever becomes of the caller.
+
+    Raises RunError: `not_found` (agent, thread), `invalid` (input, thread of another agent), `run_in_progress`,
+    `idempotency_conflict`, `unavailable`.
+    """
+    text = _checked_text(request.text)
+    repeated = await _repeated(actor, request)
+    if repeated:
+        return repeated
+    world = await resolve(request.agent, actor)
+    turns = await _conversation(actor, request, world)
+    run_id, thread = uuid4(), request.thread or uuid4()
+    try:
+        await store.fetch(_BEGIN, _begin_values(actor, request, world, text) | {"run": run_id, "thread": thread})
+    except UniqueViolation as error:
+        if error.diag.constraint_name == "run_one_open_per_thread":
+            raise _in_progress() from None
+        repeated = await _repeated(actor, request)
+        if repeated is None:
+            raise
+        return repeated
+    turns.append(Turn("user", text))
+    _launch(actor, world, run_id, turns)
+    return Started(run_id, thread)
+
+
+async def cancel(actor: Actor, run_id: UUID) -> None:
+    """Ask a run to stop, wherever it runs; stopping a finished run does nothing. Raises RunError `not_found`."""
+    values = rights.parameters(actor) | {"run": run_id}
+    if not await store.fetch(_CANCEL, values):
+        raise RunError("not_found", "There is no such run.")
+    runner().cancel(run_id)
+
+
+async def wait(run_id: UUID, seconds: float) -> bool:
+    """Whether the run has ended within so many seconds, and its rows say so."""
+    async for batch in follow(run_id, seconds=seconds):
+        if any(ends(logged.event) for logged in batch):
+            log = runner().log(run_id)
+            if log is not None:
+                await log.commit()
+            return True
+    return False
+
+
+async def follow(root: UUID, after: int = 0, *, seconds: float | None = None) -> AsyncGenerator[list[Logged]]:
+    """The events of a run above `after`, as they come; ends after the terminal one, or after so many seconds.
+
+    An empty batch comes at least every HEARTBEAT_SECONDS, so that the reader can look after its own connection.
+    """
+    loop = asyncio.get_running_loop()
+    until = None if seconds is None else loop.time() + seconds
+    with runner().hub.watch(root) as bell:
+        while True:
+            bell.clear()
+            log = runner().log(root)
+            batch = log.events[after:] if log else await store.load_log(root, after)
+            after = batch[-1].n if batch else after
+            yield batch
+            if batch and ends(batch[-1].event):
+                return
+            pause = HEARTBEAT_SECONDS if until is None else min(HEARTBEAT_SECONDS, until - loop.time())
+            if pause <= 0:
+                return
+            await (log.changed(after, pause) if log else rung(bell, pause))
+
+
+async def owned_thread(actor: Actor, run_id: UUID) -> UUID:
+    """The thread of a root run that is the actor's. Raises RunError `not_found`: not theirs is not there."""
+    rows = await store.fetch(_OWNED, rights.parameters(actor) | {"run": run_id})
+    if not rows:
+        raise RunError("not_found", "There is no such run.")
+    return UUID(str(rows[0]["thread_id"]))
+
+
+def _launch(actor: Actor, world: RuntimeAgent, run_id: UUID, turns: list[Turn]) -> None:
+    here = runner()
+    log = here.writer.open(run_id)
+    origin = Origin(run_id, run_id, world.root.label, world.root.slug, view=world.root.view)
+    here.launch(run_id, run(world, origin, turns, _ports(actor, log)))
+
+
+def _ports(actor: Actor, log: Log) -> Ports:
+    return Ports(log=log, may_call=partial(may_call, actor), search=search, http=runner().http)
+
+
+async def search(memory_id: int, query: str) -> list[Passage]:
+    """The best passages of a memory (runtime.ports.SearchMemory)."""
+    rows = await store.fetch(SEARCH_SQL, search_parameters(memory_id, query))
+    return [Passage(row["memory"], row["document"], row["number"], row["text"], row["score"]) for row in rows]
+
+
+def _checked_text(raw: str) -> str:
+    text = clean(raw)
+    if not text.strip():
+        raise RunError("invalid", "Write a message first.", "input")
+    if len(text) > MAX_INPUT_CHARS:
+        raise RunError(
+            "invalid",
+            f"The message has {len(text):,} characters; {MAX_INPUT_CHARS:,} are allowed. Shorten it.",
+            "input",
+        )
+    return text
+
+
+async def _repeated(actor: Actor, request: Request) -> Started | None:
+    if request.idempotency_key is None:
+        return None
+    rows = await store.fetch(_REPEATED, (actor.user_id, request.idempotency_key))
+    if not rows:
+        return None
+    if rows[0]["idempotency_hash"] != request.idempotency_hash:
+        raise RunError("idempotency_conflict", "This Idempotency-Key was used for another request. Use a new one.")
+    return Started(rows[0]["id"], rows[0]["thread_id"], created=False)
+
+
+async def _conversation(actor: Actor, request: Request, world: RuntimeAgent) -> list[Turn]:
+    if request.thread is None:
+        return []
+    found = await store.fetch(_THREAD, rights.parameters(actor) | {"thread": request.thread})
+    if not found:
+        raise RunError("not_found", "There is no such thread.", "thread")
+    if found[0]["agent_id"] != world.root_id:
+        raise RunError("invalid", "This thread belongs to another agent.", "thread")
+    if found[0]["busy"]:
+        raise _in_progress()
+    rows = await store.fetch(_HISTORY, (request.thread, world.root.history_messages))
+    return [Turn(row["role"], row["text"]) for row in reversed(rows)]
+
+
+def _in_progress() -> RunError:
+    return RunError("run_in_progress", "An answer is still being written. Wait for it, or stop it first.", "thread")
+
+
+def _begin_values(actor: Actor, request: Request, world: RuntimeAgent, text: str) -> Row:
+    root = world.root
+    return {
+        "new": request.thread is None,
+        "message": uuid4(),
+        "agent": root.id,
+        "slug": root.slug,
+        "label": root.label,
+        "view": root.view,
+        "title": " ".join(text.split())[:80],
+        "text": text,
+        "channel": actor.channel,
+        "user": actor.user_id,
+        "key": actor.key_id,
+        "widget": actor.widget_id,
+        "visitor": actor.visitor,
+        "metadata": Jsonb(dict(request.metadata)),
+        "omitted": Jsonb([[one.agent, one.what, one.why] for one in world.omitted]),
+        "idempotency_key": request.idempotency_key,
+        "idempotency_hash": request.idempotency_hash,
+        "process": runner().process,
+        "lease": LEASE_SECONDS,
+    }

@@ -1,0 +1,169 @@
+"""What a batch of events changes: the log itself, and its projections Run, Message and ToolCall.
+
+All statements of a batch are one transaction, sent as one pipeline: one round trip, whatever the number of runs.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from runtime import events, store
+from runtime.events import Logged, Origin
+
+type Numbered = tuple[UUID, Logged]
+type Values = list[tuple[object, ...]]
+
+_INSERT_EVENTS = """
+WITH written AS (
+    INSERT INTO runtime_event (root_id, n, run_id, kind, data, at)
+    SELECT * FROM unnest(%s::uuid[], %s::int[], %s::uuid[], %s::text[], %s::jsonb[], %s::timestamptz[])
+    ON CONFLICT DO NOTHING
+    RETURNING root_id
+)
+SELECT pg_notify('roster_events', root_id::text) FROM (SELECT DISTINCT root_id FROM written) AS roots
+"""
+_INSERT_CHILDREN = """
+INSERT INTO runtime_run (id, root_id, parent_id, parent_call, depth, thread_id, agent_id, agent_slug, agent_label, view,
+                         channel, status, reason, error, detail, input, output, metadata, input_tokens, output_tokens,
+                         omitted, idempotency_hash, cancel_requested, user_id, widget_id, visitor)
+SELECT c.id, root.id, c.parent, c.call, c.depth, root.thread_id, agent.id, c.slug, c.label, c.view,
+       root.channel, 'queued', '', '', '', c.task, '', '{}', 0, 0, '[]', '', false,
+       root.user_id, root.widget_id, root.visitor
+FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[], %s::text[])
+     AS c(id, root, parent, call, depth, slug, label, view, task)
+JOIN runtime_run root ON root.id = c.root
+LEFT JOIN agents_admin_agent agent ON agent.slug = c.slug
+ON CONFLICT DO NOTHING
+"""
+_START_RUNS = """
+UPDATE runtime_run SET status = 'running', started_at = s.at
+FROM unnest(%s::uuid[], %s::timestamptz[]) AS s(id, at) WHERE runtime_run.id = s.id
+"""
+_COUNT_USAGE = """
+UPDATE runtime_run SET input_tokens = input_tokens + u.input, output_tokens = output_tokens + u.output
+FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS u(id, input, output) WHERE runtime_run.id = u.id
+"""
+_FINISH_RUNS = """
+UPDATE runtime_run
+SET status = f.status, reason = f.reason, error = f.error, detail = f.detail, finished_at = f.at, lease_until = NULL
+FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::text[], %s::timestamptz[])
+     AS f(id, status, reason, error, detail, at)
+WHERE runtime_run.id = f.id
+"""
+_SAY = """
+WITH said AS (
+    SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::bool[], %s::int[], %s::timestamptz[])
+        AS s(id, run, text, complete, n, at)
+), output AS (
+    UPDATE runtime_run SET output = last.text
+    FROM (SELECT DISTINCT ON (run) run, text FROM said ORDER BY run, n DESC) AS last
+    WHERE runtime_run.id = last.run
+)
+INSERT INTO runtime_message (id, thread_id, run_id, role, text, complete, n, created_at)
+SELECT said.id, run.thread_id, run.id, 'assistant', said.text, said.complete, said.n, said.at
+FROM said JOIN runtime_run run ON run.id = said.run
+WHERE run.depth = 0
+ON CONFLICT DO NOTHING
+"""
+_TOUCH_THREADS = """
+UPDATE runtime_thread SET updated_at = now()
+WHERE id IN (SELECT thread_id FROM runtime_run WHERE id = ANY(%s::uuid[]) AND depth = 0)
+"""
+_START_CALLS = """
+INSERT INTO runtime_toolcall (id, run_id, name, label, kind, side_effect, arguments, state, reason, content, n,
+                              created_at)
+SELECT c.id, c.run, c.name, c.label, c.kind, c.side_effect, c.arguments, 'started', '', '', c.n, c.at
+FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::int[],
+            %s::timestamptz[])
+     AS c(id, run, name, label, kind, side_effect, arguments, n, at)
+ON CONFLICT DO NOTHING
+"""
+_END_CALLS = """
+UPDATE runtime_toolcall SET state = e.state, reason = e.reason, content = e.content, seconds = e.seconds
+FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::float8[]) AS e(id, state, reason, content, seconds)
+WHERE runtime_toolcall.id = e.id
+"""
+_NAME_CHILDREN = """
+UPDATE runtime_toolcall SET child_run = c.child FROM unnest(%s::uuid[], %s::uuid[]) AS c(id, child)
+WHERE runtime_toolcall.id = c.id
+"""
+_ORDER = (
+    _INSERT_CHILDREN,
+    _INSERT_EVENTS,
+    _START_RUNS,
+    _COUNT_USAGE,
+    _START_CALLS,
+    _NAME_CHILDREN,
+    _END_CALLS,
+    _SAY,
+    _FINISH_RUNS,
+)
+
+
+@dataclass(slots=True)
+class Changes:
+    """The rows of each statement, in the order in which the statements must run."""
+
+    rows: dict[str, Values] = field(default_factory=lambda: defaultdict(list))
+    arguments: dict[UUID, str] = field(default_factory=dict)
+
+    def add(self, root: UUID, logged: Logged) -> None:
+        event = logged.event
+        self.rows[_INSERT_EVENTS].append(
+            (root, logged.n, event.of.run, type(event).__name__, Jsonb(events.dump(event)), logged.at)
+        )
+        self._project(logged, event.of)
+
+    def _project(self, logged: Logged, of: Origin) -> None:
+        match logged.event:
+            case events.RunStarted():
+                self.rows[_START_RUNS].append((of.run, logged.at))
+            case events.RunFinished(status=status, reason=reason, error=error, detail=detail):
+                self.rows[_FINISH_RUNS].append((of.run, status, reason, error, detail, logged.at))
+            case events.MessageFinished(message=message, text=text, complete=complete):
+                self.rows[_SAY].append((message, of.run, text, complete, logged.n, logged.at))
+            case events.Usage(input_tokens=sent, output_tokens=got):
+                self.rows[_COUNT_USAGE].append((of.run, sent, got))
+            case events.DelegateStarted(call=call, child=child, task=task):
+                self.rows[_INSERT_CHILDREN].append(
+                    (child.run, of.root, of.run, call, child.depth, child.slug, child.agent, child.view, task)
+                )
+                self.rows[_NAME_CHILDREN].append((call, child.run))
+            case _:
+                self._project_call(logged, of)
+
+    def _project_call(self, logged: Logged, of: Origin) -> None:
+        match logged.event:
+            case events.ToolArguments(call=call, text=text):
+                self.arguments[call] = text
+            case events.ToolCalled(call=call, name=name, label=label, kind=kind, side_effect=effect):
+                self.rows[_START_CALLS].append((call, of.run, name, label, kind, effect, "", logged.n, logged.at))
+            case events.ToolReturned(call=call, ok=ok, reason=reason, content=content, seconds=seconds):
+                state = "done" if ok else "failed"
+                self.rows[_END_CALLS].append((call, state, reason, content, seconds))
+
+    def statements(self) -> list[tuple[str, list[list[object]]]]:
+        """Each statement with its columns as arrays."""
+        self.rows[_START_CALLS] = [
+            (*row[:6], self.arguments.pop(row[0], ""), *row[7:])  # type: ignore[call-overload]
+            for row in self.rows[_START_CALLS]
+        ]
+        return [
+            (sql, [list(column) for column in zip(*self.rows[sql], strict=True)]) for sql in _ORDER if self.rows[sql]
+        ]
+
+
+async def write(batch: Sequence[Numbered]) -> None:
+    """Commit these events and what they change. Repeating a batch that was committed changes nothing but usage sums."""
+    changes = Changes()
+    for root, logged in batch:
+        changes.add(root, logged)
+    finished = [row[0] for row in changes.rows[_FINISH_RUNS]]
+    async with store.connection() as connection, connection.pipeline(), connection.transaction():
+        for sql, columns in changes.statements():
+            await connection.execute(sql, columns)
+        if finished:
+            await connection.execute(_TOUCH_THREADS, (finished,))

@@ -1,0 +1,129 @@
+"""The psycopg pool of the hot paths and the SQL that we write by hand for what happened.
+
+The pool sees committed rows only; tests of runs need real transactions. One pool per event loop, at most 8 connections.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+from weakref import WeakKeyDictionary
+
+import orjson
+from django.db import connections
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import set_json_dumps, set_json_loads
+from psycopg_pool import AsyncConnectionPool
+
+from runtime import events
+from runtime.events import Logged, Origin
+
+POOL_SIZE = 8
+type Row = dict[str, Any]
+type Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
+
+_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()
+
+set_json_dumps(lambda value: orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS))
+set_json_loads(orjson.loads)
+
+
+def connection_parameters() -> dict[str, Any]:
+    """How to reach the database that Django uses, for a connection of our own (no Django cursors, no ORM pool)."""
+    parameters = dict(connections["default"].get_connection_params())
+    for name in ("cursor_factory", "context", "prepare_threshold", "server_side_binding", "pool", "assume_role"):
+        parameters.pop(name, None)
+    return parameters
+
+
+async def pool() -> Pool:
+    """This event loop's pool, opened on first use."""
+    loop = asyncio.get_running_loop()
+    found = _pools.get(loop)
+    if found is None:
+        found = _pools[loop] = AsyncConnectionPool(
+            kwargs=connection_parameters() | {"autocommit": True, "row_factory": dict_row},
+            min_size=1,
+            max_size=POOL_SIZE,
+            timeout=10,
+            open=False,
+            check=None,
+        )
+        await found.open()
+    return found
+
+
+async def close() -> None:
+    """Close this loop's pool, if it has one."""
+    found = _pools.pop(asyncio.get_running_loop(), None)
+    if found is not None:
+        await found.close()
+
+
+@asynccontextmanager
+async def connection() -> AsyncIterator[AsyncConnection[DictRow]]:
+    async with (await pool()).connection() as found:
+        yield found
+
+
+async def fetch(sql: str, parameters: Sequence[object] | Row = ()) -> list[Row]:
+    """The rows of one statement, committed by itself."""
+    async with connection() as found:
+        cursor = await found.execute(sql, parameters)
+        return await cursor.fetchall() if cursor.description else []
+
+
+_LOG = """
+SELECT e.n, e.at, e.kind, e.data,
+       r.id, r.root_id, r.agent_label, r.agent_slug, r.parent_id, r.parent_call, r.depth, r.view,
+       c.id AS c_id, c.agent_label AS c_label, c.agent_slug AS c_slug, c.parent_call AS c_call, c.depth AS c_depth,
+       c.view AS c_view
+FROM runtime_event e
+JOIN runtime_run r ON r.id = e.run_id
+LEFT JOIN runtime_run c ON e.kind = 'DelegateStarted' AND c.id = (e.data ->> 'child')::uuid
+WHERE e.root_id = %s AND e.n > %s
+ORDER BY e.n
+LIMIT %s
+"""
+
+
+async def load_log(root: UUID, after: int = 0, limit: int | None = None) -> list[Logged]:
+    """The events of a root run with a number greater than `after`, from the table."""
+    return logged_from(await fetch(_LOG, (root, after, limit)))
+
+
+def logged_from(rows: Sequence[Row]) -> list[Logged]:
+    origins: dict[UUID, Origin] = {}
+    return [_logged(row, origins) for row in rows]
+
+
+def _logged(row: Row, origins: dict[UUID, Origin]) -> Logged:
+    of = origins.get(row["id"])
+    if of is None:
+        of = origins[row["id"]] = Origin(
+            run=row["id"],
+            root=row["root_id"],
+            agent=row["agent_label"],
+            slug=row["agent_slug"],
+            parent=row["parent_id"],
+            parent_call=row["parent_call"],
+            depth=row["depth"],
+            view=row["view"],
+        )
+    child = _child_origin(row, of) if row["c_id"] else None
+    return Logged(row["n"], row["at"], events.load(row["kind"], of, row["data"], child))
+
+
+def _child_origin(row: Row, parent: Origin) -> Origin:
+    return Origin(
+        run=row["c_id"],
+        root=parent.root,
+        agent=row["c_label"],
+        slug=row["c_slug"],
+        parent=parent.run,
+        parent_call=row["c_call"],
+        depth=row["c_depth"],
+        view=row["c_view"],
+    )
