@@ -130,21 +130,18 @@ def test_pieces_of_text_are_not_needed_once_a_run_has_ended(log: list[Logged]) -
 @settings(max_examples=40, deadline=None)
 @given(logs())
 def test_nothing_of_a_hidden_delegate_is_on_the_wire(log: list[Logged]) -> None:
-    hidden = {logged.event.child.run for logged in log if _starts(logged.event, lambda view: view == "none")}
-    closed = {logged.event.child.run for logged in log if _starts(logged.event, lambda view: view != "full")}
-    parents = {logged.event.child.run: logged.event.of.run for logged in log if _starts(logged.event, bool)}
+    starts = [logged.event for logged in log if isinstance(logged.event, e.DelegateStarted)]
+    hidden = {start.child.run for start in starts if start.child.view == "none"}
+    closed = {start.child.run for start in starts if start.child.view != "full"}
+    parents = {start.child.run: start.of.run for start in starts}
     renderer = ChatRenderer(RunHead(log[0].event.of.run, THREAD))
     for logged in log:
         frame = renderer.frames(logged)
-        above = set(_path(logged.event.of.run, parents))
-        if above & closed or (_starts(logged.event, lambda view: view == "none")):
+        announced = logged.event.child.run if isinstance(logged.event, e.DelegateStarted) else None
+        if announced in hidden or closed.intersection(_path(logged.event.of.run, parents)):
             assert frame is None
         if frame:
             assert not any(str(run) in frame for run in hidden)
-
-
-def _starts(event: Event, seen: Callable[[str], bool]) -> bool:
-    return isinstance(event, e.DelegateStarted) and bool(seen(event.child.view))
 
 
 def _path(run: UUID, parents: dict[UUID, UUID]) -> list[UUID]:
@@ -239,7 +236,7 @@ def test_only_a_failed_run_offers_to_try_again() -> None:
     "text", ["<script>alert(1)</script>", "<!--slot x-->\r\n<!--end-->", '"><img src=x>', "🦉\u202eabc"]
 )
 def test_hostile_text_stays_text(text: str) -> None:
-    happened = [
+    happened: list[Event] = [
         e.RunStarted(ROOT),
         e.ToolCalled(ROOT, CALL, text, text, text),
         e.ToolArguments(ROOT, CALL, text),
@@ -254,7 +251,9 @@ def test_hostile_text_stays_text(text: str) -> None:
     assert message.text == text
     loaded = stored(numbered(*happened)).by_id(f"f-{ROOT.run}")
     flow = page.by_id(f"f-{ROOT.run}")
-    assert flow and loaded and flow.html == loaded.html
+    assert flow is not None
+    assert loaded is not None
+    assert flow.html == loaded.html
 
 
 def test_a_run_whose_log_is_gone_ends_as_its_row_says() -> None:

@@ -1,0 +1,89 @@
+"""The rows behind the chat page: conversations, and the turns of one, with few statements whatever their number."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q
+
+from agents_admin.actor import Actor
+from runtime import events
+from runtime.events import TERMINAL, Logged, Origin
+from runtime.models import Event, Run, Thread
+from web.chat.turns import Places, Turn, turn
+
+TURNS_SHOWN = 20
+THREADS_SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Newest first. `before` is where the next page starts; None on the last one."""
+
+    items: Sequence[Thread]
+    before: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The last turns of a thread. `before` is the first run shown when there are earlier ones."""
+
+    thread: Thread
+    turns: Sequence[Turn]
+    before: UUID | None
+
+
+def threads(actor: Actor, before: datetime | None = None) -> Threads:
+    rows = Thread.objects.for_actor(actor).filter(channel=actor.channel)
+    if before is not None:
+        rows = rows.filter(updated_at__lt=before)
+    found = list(rows[: THREADS_SHOWN + 1])
+    more = len(found) > THREADS_SHOWN
+    found = found[:THREADS_SHOWN]
+    return Threads(found, found[-1].updated_at if more else None)
+
+
+def conversation(actor: Actor, thread: UUID, places: Places, before: UUID | None = None) -> Conversation | None:
+    """None when there is no such thread of this actor."""
+    row = Thread.objects.for_actor(actor).filter(pk=thread).first()
+    if row is None:
+        return None
+    roots = Run.objects.for_actor(actor).filter(thread=row, depth=0).order_by("-created_at", "-pk")
+    if before is not None:
+        roots = roots.filter(created_at__lt=roots.filter(pk=before).values("created_at")[:1])
+    found = list(roots[: TURNS_SHOWN + 1])
+    more = len(found) > TURNS_SHOWN
+    shown = found[:TURNS_SHOWN][::-1]
+    logs = _logs(shown)
+    return Conversation(row, [turn(root, logs[root.pk], places) for root in shown], shown[0].pk if more else None)
+
+
+def _logs(roots: Sequence[Run]) -> dict[UUID, list[Logged]]:
+    """The logs of root runs. Of finished ones the pieces of text are left out: the whole text is there too."""
+    logs: dict[UUID, list[Logged]] = defaultdict(list)
+    ended = [root.pk for root in roots if root.status in TERMINAL]
+    origins = _origins(Run.objects.filter(root__in=[root.pk for root in roots]))
+    rows = Event.objects.filter(root__in=[root.pk for root in roots])
+    for row in rows.exclude(Q(kind="MessageText") & Q(root__in=ended)).order_by("root_id", "n"):
+        child = origins.get(UUID(row.data["child"])) if row.kind == "DelegateStarted" else None
+        event = events.load(row.kind, origins[row.run_id], row.data, child)
+        logs[row.root_id].append(Logged(row.n, row.at, event))
+    return logs
+
+
+def _origins(runs: Iterable[Run]) -> dict[UUID, Origin]:
+    return {
+        run.pk: Origin(
+            run=run.pk,
+            root=run.root_id,
+            agent=run.agent_label,
+            slug=run.agent_slug,
+            parent=run.parent_id,
+            parent_call=run.parent_call,
+            depth=run.depth,
+            view=run.view,  # type: ignore[arg-type]  # a text column
+        )
+        for run in runs
+    }

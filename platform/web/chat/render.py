@@ -1,0 +1,227 @@
+"""Events → patches of the chat page. The live stream and a page that is loaded later use the same ones.
+
+A slot's name says what it holds: `f-<run>` what a run says and does, in order; `m-<message>` a message; `q-<message>`
+reasoning; `cs-`, `ca-`, `cr-<call>` a call's state, what was asked and what came back; `s-<run>` sources; `o-<run>`
+how the run ended; `x-<run>` its stream.
+"""
+
+import html
+import json
+from typing import Any, Protocol, assert_never
+from uuid import UUID
+
+from django.template.loader import render_to_string
+
+from runtime import events as e
+from web.chat import words
+from web.chat.patches import Patch, for_htmx
+from web.markdown import to_html
+
+LONGEST_SHOWN = 4_000
+"""Characters of a tool's arguments or result on the page."""
+
+
+class Head(Protocol):
+    """The root run whose log is rendered."""
+
+    @property
+    def run(self) -> UUID: ...
+
+    @property
+    def thread(self) -> UUID: ...
+
+
+class ChatRenderer:
+    """Made once per reader and given the whole log from its first event: what a call is called and whether a delegate's
+    work is shown was said earlier in the log."""
+
+    end = "event: end\ndata: end\n\n"
+    """Tells hx-sse to close; without it a client would connect again."""
+
+    def __init__(self, run: Head) -> None:
+        self._head = run
+        self._shown: set[UUID] = {run.run}
+        self._calls: dict[UUID, e.ToolCalled] = {}
+        self._delegates: dict[UUID, e.DelegateStarted] = {}
+        self._said: dict[UUID, str] = {}
+        self._sources: set[tuple[str, str, int]] = set()
+
+    def frames(self, logged: e.Logged) -> str | None:
+        """The out-of-band HTML of one event; None when the page doesn't change."""
+        event = logged.event
+        if type(event) is e.MessageText:  # the hot path: nearly every event is one
+            return _text(f"m-{event.message}", event.text) if event.of.run in self._shown else None
+        return for_htmx(self.patches(event)) or None
+
+    def patches(self, event: e.Event) -> list[Patch]:
+        """What changes on the page, in order. Nothing of a hidden delegate, nothing for administrators."""
+        return self._patches(event) if event.of.run in self._shown else []
+
+    def _patches(self, event: e.Event) -> list[Patch]:  # noqa: C901, PLR0911, PLR0912 - one line per event
+        match event:
+            case e.RunStarted():
+                return [self._announce(f"{event.of.agent} is answering.")] if event.of.depth == 0 else []
+            case e.RunFinished():
+                return self._run_finished(event) if event.of.depth == 0 else []
+            case e.MessageStarted():
+                return [self._in_flow(event.of, "message", message=event.message)]
+            case e.MessageText():
+                return [Patch(f"m-{event.message}", _escaped(event.text), append=True)]
+            case e.MessageFinished():
+                return self._message_finished(event)
+            case e.ReasoningStarted():
+                return [self._in_flow(event.of, "reasoning", message=event.message)]
+            case e.ReasoningText():
+                return [Patch(f"q-{event.message}", _escaped(event.text), append=True)]
+            case e.ToolCalled():
+                return self._tool_called(event)
+            case e.ToolArguments():
+                return self._tool_arguments(event)
+            case e.ToolReturned():
+                return self._tool_returned(event)
+            case e.DelegateStarted():
+                return self._delegate_started(event)
+            case e.DelegateFinished():
+                return self._delegate_finished(event)
+            case e.DelegateFailed():
+                return self._delegate_failed(event)
+            case e.SourceCited():
+                return self._source_cited(event)
+            case e.Notice():
+                return [self._in_flow(event.of, "notice", text=event.text)] if event.audience == "everyone" else []
+            case e.RunPaused() | e.RunResumed() | e.ReasoningFinished() | e.ToolReady() | e.Usage():
+                return []
+            case e.ApprovalAsked() | e.ApprovalDecided():
+                return []
+            case _:
+                assert_never(event)
+
+    def _run_finished(self, event: e.RunFinished) -> list[Patch]:
+        sentence = words.outcome(event)
+        ended = _render("outcome", status=event.status, sentence=sentence, run=event.of.run)
+        return [
+            Patch(f"o-{event.of.run}", ended),
+            Patch("composer-actions", _idle(self._head.thread)),
+            self._announce(sentence or f"{event.of.agent} has finished."),
+            Patch(f"x-{event.of.run}", ""),
+        ]
+
+    def _message_finished(self, event: e.MessageFinished) -> list[Patch]:
+        self._said[event.of.run] = event.text
+        said = _render("said", text=to_html(event.text), complete=event.complete)
+        return [Patch(f"m-{event.message}", said)]
+
+    def _tool_called(self, event: e.ToolCalled) -> list[Patch]:
+        self._calls[event.call] = event
+        # Whether a delegate may be seen is said when it starts.
+        return [] if event.kind == "delegate" else self._card(event, f"{event.of.agent} uses {event.label}.")
+
+    def _tool_arguments(self, event: e.ToolArguments) -> list[Patch]:
+        call = self._calls.get(event.call)
+        if call is None or call.kind == "delegate":
+            return []
+        asked = _arguments(event.text)
+        return [Patch(f"ca-{event.call}", _render("asked", **asked))] if asked else []
+
+    def _tool_returned(self, event: e.ToolReturned) -> list[Patch]:
+        call = self._calls.pop(event.call, None)
+        if call is None or event.call in self._delegates:
+            return []
+        refused = self._card(call, f"{call.label} was refused.") if call.kind == "delegate" else []
+        result = _render("returned", ok=event.ok, text=_cut(event.content))
+        reason = words.REFUSED.get(event.reason, "failed")
+        return [*refused, _state(event.call, event.ok, event.seconds, reason), Patch(f"cr-{event.call}", result)]
+
+    def _delegate_started(self, event: e.DelegateStarted) -> list[Patch]:
+        call = self._calls.get(event.call)
+        if event.child.view == "none" or call is None:
+            self._calls.pop(event.call, None)
+            return []
+        self._delegates[event.call] = event
+        full = event.child.view == "full"
+        if full:
+            self._shown.add(event.child.run)
+        news = f"{event.of.agent} asks {event.child.agent}."
+        patches = self._card(call, news, label=event.child.agent, flow=event.child.run if full else None)
+        return [*patches, Patch(f"ca-{event.call}", _render("asked", text=_cut(event.task)))] if full else patches
+
+    def _delegate_finished(self, event: e.DelegateFinished) -> list[Patch]:
+        started = self._delegates.get(event.call)
+        if started is None:
+            return []
+        patches = [_state(event.call, True, event.seconds), self._announce(f"{started.child.agent} has answered.")]
+        if event.answer.strip() != self._said.get(event.child, "").strip():
+            said = _render("said", text=to_html(event.answer), complete=True)
+            patches.append(Patch(f"cr-{event.call}", said))
+        return patches
+
+    def _delegate_failed(self, event: e.DelegateFailed) -> list[Patch]:
+        started = self._delegates.get(event.call)
+        if started is None:
+            return []
+        return [
+            _state(event.call, False, event.seconds, words.REFUSED[event.reason]),
+            Patch(f"cr-{event.call}", _render("returned", ok=False, text=event.message)),
+            self._announce(f"{started.child.agent} could not answer."),
+        ]
+
+    def _source_cited(self, event: e.SourceCited) -> list[Patch]:
+        source = (event.memory, event.document, event.passage)
+        if source in self._sources:
+            return []
+        self._sources.add(source)
+        return [Patch(f"s-{self._head.run}", _render("source", source=event), append=True)]
+
+    def _card(self, call: e.ToolCalled, news: str, label: str = "", flow: UUID | None = None) -> list[Patch]:
+        kind = call.kind if call.kind in {"delegate", "memory"} else "tool"
+        card = {"call": call.call, "kind": kind, "label": label or call.label, "by": call.of.agent, "flow": flow}
+        return [self._in_flow(call.of, "card", **card), self._announce(news)]
+
+    def _in_flow(self, of: e.Origin, template: str, **context: Any) -> Patch:
+        return Patch(f"f-{of.run}", _render(template, **context), append=True)
+
+    def _announce(self, sentence: str) -> Patch:
+        """For people who listen: starts, steps and ends, never the words of an answer."""
+        return Patch("announcer", _escaped(sentence))
+
+
+def _state(call: UUID, ok: bool, seconds: float, reason: str = "") -> Patch:
+    said = "done" if ok else reason
+    took = words.duration(seconds)
+    return Patch(f"cs-{call}", _render("state", ok=ok, said=said, took=took))
+
+
+def _idle(thread: UUID) -> str:
+    return render_to_string("chat/composer_idle.html", {"thread": thread})
+
+
+def _render(template: str, **context: Any) -> str:
+    return render_to_string(f"chat/events/{template}.html", context)
+
+
+def _text(slot: str, text: str) -> str:
+    return f'<div hx-swap-oob="beforeend:#{slot}">{_escaped(text)}</div>'
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text).replace("\r", "&#13;")
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """What a call was asked, for the template `asked`: named values when they are a JSON object, else the text."""
+    try:
+        values = json.loads(text)
+    except ValueError:
+        return {"text": _cut(text)}
+    if not isinstance(values, dict):
+        return {"text": _cut(text)}
+    return {"values": [(name, _cut(_said(value))) for name, value in values.items()]} if values else {}
+
+
+def _said(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _cut(text: str) -> str:
+    left = len(text) - LONGEST_SHOWN
+    return text if left <= 0 else f"{text[:LONGEST_SHOWN]}\n… {left:,} more characters"

@@ -1,0 +1,156 @@
+"""The chat page of signed-in people."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from agents_admin.actor import Actor
+from runtime import execute
+from runtime.errors import RunError
+from runtime.resolve import AgentCard, agents_for
+from web.access import session_actor
+from web.chat import history
+from web.chat.posts import post
+from web.chat.refusals import in_place
+from web.chat.turns import turn
+from web.errors import STATUS
+from web.http import UserRequest
+from web.sse import stream_response
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPlaces:
+    """The chat page's own addresses (web.chat.turns.Places)."""
+
+    send: str = "/chat/send/"
+
+    def stream(self, run: UUID, after: int) -> str:
+        return f"{reverse('chat-stream', args=[run])}?after={after}"
+
+    def stop(self, run: UUID) -> str:
+        return reverse("chat-stop", args=[run])
+
+
+PLACES = ChatPlaces()
+
+
+@require_GET
+async def start_page(request: UserRequest) -> HttpResponse:
+    """A new conversation, with the agent that `?agent=` names or the first one."""
+    return await _start(request, await session_actor(request), request.GET.get("agent"))
+
+
+@require_GET
+async def thread_page(request: UserRequest, thread: UUID) -> HttpResponse:
+    actor = await session_actor(request)
+    before = _uuid(request.GET.get("before", ""))
+    if request.htmx and before:
+        earlier = await sync_to_async(history.conversation)(actor, thread, PLACES, before)
+        return render(request, "chat/turns.html", {"conversation": _found(earlier)})
+    return await _thread(request, actor, thread)
+
+
+@require_POST
+async def send(request: UserRequest) -> HttpResponse:
+    """What was sent as a turn of its own, or what is wrong with it, in words and with the text kept."""
+    actor = await session_actor(request)
+    try:
+        run = await post(actor, request.POST)
+    except RunError as error:
+        return await _refused(request, actor, error)
+    if not request.htmx:
+        return redirect("chat-thread", run.thread_id)
+    is_new = not request.POST.get("thread") and "retry" not in request.POST
+    context = {
+        "turn": turn(run, (), PLACES),
+        "thread": run.thread,
+        "stop": PLACES.stop(run.pk),
+        "is_new": is_new,
+    }
+    response = render(request, "chat/sent.html", context)
+    if is_new:
+        response["HX-Replace-Url"] = reverse("chat-thread", args=[run.thread_id])
+    return response
+
+
+@require_GET
+async def stream(request: UserRequest, run: UUID) -> HttpResponse:
+    """The events after `?after=`, until the run ends."""
+    actor = await session_actor(request)
+    given = request.GET.get("after", "")
+    after = int(given) if re.fullmatch("[0-9]{1,9}", given) else 0
+    try:
+        return await stream_response(actor, run=run, renderer="chat", after=after)
+    except RunError as error:
+        raise Http404 from error
+
+
+@require_POST
+async def stop(request: UserRequest, run: UUID) -> HttpResponse:
+    try:
+        await execute.cancel(await session_actor(request), run)
+    except RunError as error:
+        raise Http404 from error
+    return HttpResponse(status=204)
+
+
+async def _start(request: UserRequest, actor: Actor, slug: str | None, **context: Any) -> HttpResponse:
+    agents = await agents_for(actor)
+    chosen = _chosen(agents, slug)
+    if slug is not None and chosen is None:
+        raise Http404
+    return await _page(request, actor, {"agents": agents, "agent": chosen} | context)
+
+
+async def _thread(request: UserRequest, actor: Actor, thread: UUID, **context: Any) -> HttpResponse:
+    before = _uuid(request.GET.get("before", ""))
+    found = _found(await sync_to_async(history.conversation)(actor, thread, PLACES, before))
+    agent = _chosen(await agents_for(actor), found.thread.agent_slug)
+    is_open = [shown.run for shown in found.turns if shown.open]
+    stop_at = PLACES.stop(is_open[-1]) if is_open else ""
+    page = {"conversation": found, "thread": found.thread, "agent": agent, "stop": stop_at}
+    return await _page(request, actor, page | context)
+
+
+async def _page(request: UserRequest, actor: Actor, context: dict[str, Any]) -> HttpResponse:
+    listed = await sync_to_async(history.threads)(actor)
+    status = context.pop("status", 200)
+    return render(request, "chat/page.html", {"threads": listed, "places": PLACES} | context, status=status)
+
+
+async def _refused(request: UserRequest, actor: Actor, error: RunError) -> HttpResponse:
+    status = STATUS[error.code]
+    if request.htmx:
+        return in_place(render_to_string("chat/problem.html", {"problem": error.message}), status, "#composer-problem")
+    kept: dict[str, Any] = {"problem": error.message, "text": request.POST.get("text", ""), "status": status}
+    if thread := _uuid(request.POST.get("thread", "")):
+        return await _thread(request, actor, thread, **kept)
+    agents = await agents_for(actor)
+    return await _page(request, actor, {"agents": agents, "agent": _chosen(agents, request.POST.get("agent"))} | kept)
+
+
+def _chosen(agents: list[AgentCard], slug: str | None) -> AgentCard | None:
+    if slug is None:
+        return agents[0] if agents else None
+    return next((agent for agent in agents if agent.slug == slug), None)
+
+
+def _found(conversation: history.Conversation | None) -> history.Conversation:
+    if conversation is None:
+        raise Http404
+    return conversation
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
