@@ -1,9 +1,9 @@
 """Full-text search in one memory, on Postgres; the statement and its values serve any connection.
 
 A question is not a list of required words, so its terms are joined by OR and a hit is judged by *coverage*, the share
-of the question's terms that the passage holds. A term that is rare in this memory, or missing from it, weighs up to three
-times as much as one that is everywhere. Half must be covered: that is how a question about something that isn't there
-finds nothing, although one of its words occurs.
+of the question's terms that the passage holds. A term that is rare in this memory, or missing from it, weighs up to
+three times as much as one that is everywhere. Half must be covered: that is how a question about something that isn't
+there finds nothing, although one of its words occurs.
 """
 
 import re
@@ -25,7 +25,7 @@ _LANGUAGES = ["english", "german", "french", "spanish", "italian", "portuguese",
 _ASKING = frozenset(
     """
     many much get gets got getting need needs want would could may might must shall please tell know let explain show
-    find give happens happen long often whether
+    find give happens happen long often whether rule rules policy policies allowed permitted information details
     """.split()  # noqa: SIM905 - a list of words reads best as words
 )
 """English words of asking that Postgres' list of function words lacks: a question holds them, its answer does not."""
