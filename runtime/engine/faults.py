@@ -10,6 +10,7 @@ import orjson
 
 from agents_admin.egress import EgressRefused
 from runtime.errors import ModelError
+from runtime.spec import ModelSpec
 
 LONGEST_PAUSE = 20.0
 """Seconds. A server that asks to wait longer is not asked again."""
@@ -38,6 +39,7 @@ CUT_OFF = "The connection to the model broke off, so the answer is not complete.
 NO_ANSWER = "The model's provider ended the connection without an answer. Try again."
 SILENT = "The model did not answer in time. Try again."
 FELL_SILENT = "The model stopped in the middle of its answer, so it is not complete. Try again."
+TOO_SLOW = "The answer took longer than the provider is given, so it is not complete. Try again, or ask for less."
 BAD_ADDRESS = "The provider's address can't be called. An administrator can correct it on the provider's page."
 BAD_KEY = "The provider's key has characters that can't be sent. An administrator can enter it again."
 
@@ -127,8 +129,12 @@ def broken(error: Exception, *, begun: bool) -> ModelError:
             return ModelError(UNREADABLE, detail)
 
 
-def late(*, begun: bool, seconds: float) -> ModelError:
-    return ModelError(FELL_SILENT if begun else SILENT, f"Nothing arrived within {seconds:g} seconds.")
+def late(endpoint: ModelSpec, *, begun: bool, silent: bool) -> ModelError:
+    """No end in time; `silent`: the server stopped sending before the deadline of the whole answer."""
+    detail = (
+        f"Limits: {endpoint.timeout_seconds:g} s for the whole answer, {endpoint.idle_seconds:g} s of silence in it."
+    )
+    return ModelError((FELL_SILENT if silent else TOO_SLOW) if begun else SILENT, detail)
 
 
 def discreet(detail: str, key: str, prompts: Iterable[str]) -> str:

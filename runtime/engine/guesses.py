@@ -45,9 +45,10 @@ def guess(question: str, tools: Sequence[Tool], tried: Collection[str]) -> Guess
 
 def is_small_talk(question: str) -> bool:
     """Whether there is nothing in it that could be looked up."""
-    question = question[:_READ_CHARS]
-    holds_something = words(question) or questions.expression(question) or questions.asks_time(question)
-    return not (holds_something or any(questions.names(question)))
+    gist = question[:_READ_CHARS]
+    return not (
+        words(question) or questions.expression(gist) or questions.asks_time(gist) or any(questions.names(gist))
+    )
 
 
 def _made_for(question: str, tools: Sequence[Tool]) -> Iterator[Guess]:

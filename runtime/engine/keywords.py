@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 _WORD = re.compile(r"\w+(?:['\N{RIGHT SINGLE QUOTATION MARK}]\w+)?")
 _STEM_LENGTH = 6
@@ -30,6 +31,7 @@ _ASKS_FOR_NUMBER = re.compile(
 )
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=[ \t]*(?:[-*\N{BULLET}|#]|\d+[.)])\s?)")
 _ITEM = re.compile(r"[ \t]*(?:[-*\N{BULLET}]|\d+[.)])[ \t]+")
+_RULE = re.compile(r"\s*\|?[\s|:-]*--[\s|:-]*$")
 _SENTENCE = re.compile(r"(?<=[.!?\N{HORIZONTAL ELLIPSIS}])[\"\N{RIGHT DOUBLE QUOTATION MARK})]?\s+(?=[^a-z\s])")
 
 
@@ -89,18 +91,31 @@ def _joined(sentences: Iterable[str]) -> str:
 
 
 def _sentences(passage: str) -> Iterator[str]:
-    """Sentences, list items and table rows; an item carries the line that introduces its list."""
-    introduction = ""
-    for paragraph in _PARAGRAPH.split(passage):
+    """Sentences, list items with the line that introduces their list, table rows with the names of their columns."""
+    introduction, columns = "", list[str]()
+    paragraphs = [paragraph for paragraph in _PARAGRAPH.split(passage) if paragraph.strip()]
+    for paragraph, following in zip_longest(paragraphs, paragraphs[1:], fillvalue=""):
         text = " ".join(paragraph.split())
-        item = _ITEM.match(paragraph.lstrip("\n"))
-        if item and introduction:
-            text = f"{introduction} {text[len(item[0].strip()) :].strip()}"
-        elif not item:
-            introduction = text if text.endswith(":") else ""
-        if text.startswith("#") or (introduction and not item):
-            continue
-        yield from (_cut(sentence) for sentence in _SENTENCE.split(text) if sentence.strip())
+        if text.startswith("|"):
+            if _RULE.match(following):
+                columns = _cells(text)
+            elif not _RULE.match(text):
+                yield _cut(_row(columns, _cells(text)))
+        elif item := _ITEM.match(paragraph.lstrip("\n")):
+            yield _cut(f"{introduction} {text[len(item[0].strip()) :].strip()}" if introduction else text)
+        else:
+            introduction, columns = (text if text.endswith(":") else ""), []
+            if not introduction and not text.startswith("#"):
+                yield from (_cut(sentence) for sentence in _SENTENCE.split(text))
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip("| ").split("|")]
+
+
+def _row(columns: list[str], cells: list[str]) -> str:
+    named = zip_longest(columns[: len(cells)], cells, fillvalue="")
+    return "; ".join(f"{column}: {cell}" if column else cell for column, cell in named)
 
 
 def _cut(sentence: str) -> str:

@@ -41,6 +41,10 @@ class _Patience:
         self._timer: asyncio.TimerHandle | None = None
         self.timeout = asyncio.timeout_at(self._end)
 
+    @property
+    def is_spent(self) -> bool:
+        return self._loop.time() >= self._end
+
     def heard(self) -> None:
         self._heard = self._loop.time()
         if self._timer is None:
@@ -139,8 +143,7 @@ class OpenAIChat:
                 await self._ask_again(body, reply, patience, callback)
         except TimeoutError:
             if not reply.complete:
-                wait = self._endpoint.idle_seconds if reply.has_begun else self._endpoint.timeout_seconds
-                raise faults.late(begun=reply.has_begun, seconds=wait) from None
+                raise faults.late(self._endpoint, begun=reply.has_begun, silent=not patience.is_spent) from None
         finally:
             patience.forget()
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from zoneinfo import available_timezones
 
-_NUMBER = r"(?:\d[\d,]*(?:\.\d+)?|\.\d+)"
+_NUMBER = r"(?:\d+(?:,\d+)*(?:\.\d+)?|\.\d+)"
 _OPERATOR = r"(?:\*\*|[-+*/^\N{MULTIPLICATION SIGN}\N{DIVISION SIGN}])"
 _EXPRESSION = re.compile(
     rf"[(\s]*(?<![\w.])-?\s*{_NUMBER}(?![\w])(?:\s*\)*\s*{_OPERATOR}\s*[-(\s]*{_NUMBER}(?![\w]))+[\s)]*"

@@ -8,7 +8,7 @@ from uuid import UUID
 import httpx
 import pytest
 from haystack.dataclasses import ChatMessage, StreamingChunk, ToolCall  # noqa: TID251 - what the engine speaks
-from haystack.tools import Tool  # noqa: TID251
+from haystack.tools.tool import Tool  # noqa: TID251
 
 from agents_admin.egress import EgressRefused
 from runtime.engine import faults
@@ -363,6 +363,14 @@ async def test_a_server_that_falls_silent_is_given_up_sooner(model, http):
     assert error.message == faults.FELL_SILENT
     assert error.partial
     assert heard.text == "One "
+
+
+async def test_an_answer_without_end_is_given_up_at_the_deadline(model, http):
+    model.says(["more "] * 1000, delay=0.02)
+    error, heard = await fail(model, http, timeout_seconds=0.4)
+    assert error.message == faults.TOO_SLOW
+    assert error.partial
+    assert heard.text.startswith("more more ")
 
 
 async def test_a_slow_first_token_is_waited_for_longer_than_a_pause(model, http):
