@@ -15,6 +15,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+pytest_plugins = ["tests.scripted"]
+
 CHECKOUT = Path(__file__).resolve().parents[1]
 TEST_DATA = Path(tempfile.mkdtemp(prefix="roster-test-"))
 TEST_DATA.chmod(0o711)
