@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import F, Model, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import F, Model, OuterRef, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from unfold.decorators import display
@@ -73,7 +73,7 @@ class RunAdmin(RecordPage):
     date_hierarchy = None
     next_step = "Nobody has asked an agent yet. Every question, from the chat, the API or a widget, appears here."
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
+    def get_queryset(self, request: HttpRequest) -> Any:
         """Root runs; `tree_tokens` counts their delegates too."""
         below = Run.objects.filter(root=OuterRef("pk")).order_by().values("root")
         spent = below.annotate(sum=Sum(F("input_tokens") + F("output_tokens"))).values("sum")
@@ -82,7 +82,7 @@ class RunAdmin(RecordPage):
     def page_context(self, row: Run) -> dict[str, Any]:
         return {"branch": trace.tree(row), "tokens": self.tokens(row), "duration": trace.duration(row)}
 
-    @display(description="status", ordering="status", label=_COLOURS)
+    @display(description="status", ordering="status", label=_COLOURS)  # type: ignore[untyped-decorator]
     def state(self, run: Run) -> tuple[str, str]:
         return run.status, f"{run.status}: {run.reason}" if run.reason else run.status
 

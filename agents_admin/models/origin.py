@@ -1,11 +1,14 @@
 """Addresses that people type: checked by the rules of egress when the row is saved, without looking up a host."""
 
+from typing import Any
+
 import httpx
+from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from agents_admin.egress.addresses import as_address, plain
+from agents_admin.egress.addresses import Address, Network, as_address, plain
 from agents_admin.egress.policy import EgressRefused, check_url, host_name, parse_allow, parse_origin
 
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
@@ -17,15 +20,27 @@ def short_origin(text: str) -> str:
     return origin.removesuffix(_DEFAULT_PORTS[origin.partition(":")[0]])
 
 
+class OriginFormField(forms.CharField):
+    def to_python(self, value: object) -> str:
+        return _typed_origin(value)
+
+
 class OriginField(models.CharField):
     """A site or service, kept as `short_origin` writes it."""
 
     def to_python(self, value: object) -> str:
-        text = str(value or "").strip()
-        try:
-            return short_origin(text) if text else ""
-        except EgressRefused as error:
-            raise ValidationError(error.message) from None
+        return _typed_origin(value)
+
+    def formfield(self, **kwargs: Any) -> Any:
+        return super().formfield(form_class=OriginFormField, **kwargs)
+
+
+def _typed_origin(value: object) -> str:
+    text = str(value or "").strip()
+    try:
+        return short_origin(text) if text else ""
+    except EgressRefused as error:
+        raise ValidationError(error.message) from None
 
 
 def service_address(value: str) -> None:
@@ -43,15 +58,16 @@ def service_address(value: str) -> None:
 
 
 def _opened(url: httpx.URL) -> bool:
-    """A host name that isn't listed may still point into a listed network: that is known when it is looked up."""
+    """Whether EGRESS_ALLOW may open this. A name may point into a listed network: its lookup will tell."""
     host = host_name(url.raw_host.decode("ascii"))
-    address = as_address(host)
-    for entry in parse_allow(",".join(settings.EGRESS_ALLOW)):
-        if entry.port not in (None, url.port or 80):
-            continue
-        if isinstance(entry.target, str):
-            if entry.target == host:
-                return True
-        elif address is None or plain(address) in entry.target:
-            return True
-    return False
+    address = as_address("127.0.0.1" if host == "localhost" else host)
+    return any(
+        entry.port in (None, url.port or 80) and _matches(entry.target, host, address)
+        for entry in parse_allow(",".join(settings.EGRESS_ALLOW))
+    )
+
+
+def _matches(target: str | Network, host: str, address: Address | None) -> bool:
+    if isinstance(target, str):
+        return target == host
+    return target.num_addresses > 1 if address is None else plain(address) in target

@@ -1,7 +1,7 @@
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from agents_admin.egress.policy import check_url, origin_of
+from agents_admin.egress.policy import EgressRefused, check_url, origin_of
 from agents_admin.kinds import PROVIDER_KINDS
 from agents_admin.models.audience import single_line, slug_rules
 from agents_admin.models.fields import EncryptedTextField
@@ -33,7 +33,11 @@ class Provider(models.Model):
         help_text="Stored encrypted, never shown again. Changing the address asks for it again.",
     )
     secret_reference = models.CharField(
-        max_length=100, blank=True, default="", editable=False, help_text="Where a bundle took the key from: ${LLM_KEY}."
+        max_length=100,
+        blank=True,
+        default="",
+        editable=False,
+        help_text="Where a bundle took the key from: ${LLM_KEY}.",
     )
     timeout_seconds = models.PositiveIntegerField(
         "time limit of an answer (seconds)", default=120, validators=[MinValueValidator(1), MaxValueValidator(3600)]
@@ -60,8 +64,11 @@ class Provider(models.Model):
 
     def origin(self) -> str:
         """What the key is bound to: `scheme://host:port` of the address, or of the kind's own; empty without one."""
-        address = self.base_url or PROVIDER_KINDS[self.kind].default_base_url
-        return origin_of(check_url(address)) if address else ""
+        kind = PROVIDER_KINDS.get(self.kind)
+        try:
+            return origin_of(check_url(self.base_url or (kind.default_base_url if kind else "")))
+        except EgressRefused:
+            return ""
 
 
 class Model(models.Model):

@@ -1,0 +1,122 @@
+"""What every page of the admin does: clean what was posted, turn a refusal while saving into words at the row, and
+lead on from an empty list."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin import ActionLocation
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, models
+from django.forms import BaseInlineFormSet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from unfold.admin import ModelAdmin
+
+from agents_admin.text import clean
+
+
+class SaveRefused(Exception):  # noqa: N818 - what happened, not a mistake of ours
+    """A row was refused while it was written: `prefix` names the form of that row in its table."""
+
+    def __init__(self, prefix: str, errors: ValidationError) -> None:
+        super().__init__(prefix)
+        self.prefix = prefix
+        self.errors = errors
+
+
+class RefusableFormSet(BaseInlineFormSet):
+    """Rows whose `save` may raise ValidationError, which validation before could not foresee."""
+
+    def save_new(self, form: Any, commit: bool = True) -> Any:
+        try:
+            return super().save_new(form, commit)
+        except ValidationError as error:
+            raise SaveRefused(form.prefix or "", error) from None
+
+    def save_existing(self, form: Any, obj: Any, commit: bool = True) -> Any:
+        try:
+            return super().save_existing(form, obj, commit)
+        except ValidationError as error:
+            raise SaveRefused(form.prefix or "", error) from None
+
+
+class ModelPage(ModelAdmin):
+    list_before_template = "admin/parts/next_step.html"
+    list_filter_sheet = False
+    warn_unsaved_form = True
+    next_step = ""
+    """What to do when the list is empty."""
+
+    class Media:
+        css = {"all": ("css/admin.css",)}
+        js = ("js/admin-forms.js",)
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """A refused save was rolled back whole; the form is then shown again with the reason. Somebody else's save in
+        between (IntegrityError) shows as an ordinary error of the second look."""
+        if request.method == "POST":
+            request.POST = cleaned_post(request.POST)  # type: ignore[assignment]
+        try:
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except SaveRefused as refused:
+            request.save_refused = refused  # type: ignore[attr-defined]
+        except IntegrityError:
+            pass
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def _create_formsets(self, request: HttpRequest, obj: models.Model, change: bool) -> tuple[list[Any], list[Any]]:
+        formsets, inlines = super()._create_formsets(request, obj, change)
+        refused: SaveRefused | None = vars(request).get("save_refused")
+        if refused:
+            for formset in formsets:
+                formset.is_valid()  # else add_error has nothing to add to
+                for form in formset.forms:
+                    if form.prefix == refused.prefix:
+                        form.add_error(None, refused.errors)
+        return formsets, inlines
+
+    def row_or_404(self, request: HttpRequest, object_id: str) -> Any:
+        row = self.get_object(request, unquote(object_id))
+        if row is None:
+            raise Http404
+        return row
+
+    def get_action_choices(
+        self, request: HttpRequest, default_choices: Any = None, action_location: Any = ActionLocation.CHANGE_LIST
+    ) -> list[tuple[str, str]]:
+        """Django's own: Unfold's has the signature from before Django 6.1, which Django warns about."""
+        choices = default_choices or [("", "Select action")]
+        return admin.ModelAdmin.get_action_choices(self, request, choices, action_location)
+
+    def response_action(self, request: HttpRequest, queryset: models.QuerySet[Any], **kwargs: Any) -> Any:
+        try:
+            return super().response_action(request, queryset, **kwargs)
+        except (ValueError, ValidationError):
+            self.message_user(request, "What was chosen can't be found. Nothing was changed.", messages.WARNING)
+            return None
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """`next_step` for the list's template: only when nothing was searched or filtered."""
+        changelist = super().get_changelist_instance(request)
+        changelist.next_step = "" if request.GET or changelist.result_count else self.next_step
+        return changelist
+
+
+def cleaned_post(post: QueryDict) -> QueryDict:
+    """The same values with `clean` text."""
+    result = QueryDict(mutable=True, encoding=post.encoding)
+    for key, values in post.lists():
+        result.setlist(clean(key), [clean(str(value)) for value in values])
+    result._mutable = False
+    return result
+
+
+def after_dialog(request: HttpRequest, url: str) -> HttpResponse:
+    """Leads on from an action's dialog, which htmx posts, or from a plain post of the same form."""
+    return HttpResponse(headers={"HX-Redirect": url}) if "HX-Request" in request.headers else HttpResponseRedirect(url)
