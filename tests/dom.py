@@ -46,17 +46,16 @@ class Node:
 
     def apply(self, fragments: str) -> None:
         """What htmx does with a message of the stream: every top element says where its content goes."""
+        tasks = []
         for fragment in parse(fragments).children:
             assert isinstance(fragment, Node), f"text beside the fragments: {fragment!r}"
             how, _, selector = fragment.attrs["hx-swap-oob"].partition(":#")
-            target = self.by_id(selector)
-            if target is None:
-                continue
-            if how == "innerHTML":
-                target.children.clear()
-            else:
-                assert how == "beforeend"
-            target.children.extend(fragment.children)
+            # htmx looks for all targets before it changes anything.
+            tasks.append((how, self.by_id(selector), fragment.children))
+        for how, target, children in tasks:
+            if target is not None:
+                kept = {"innerHTML": [], "beforeend": target.children}[how]
+                target.children = [*kept, *children]
 
 
 def parse(html: str) -> Node:

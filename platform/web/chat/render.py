@@ -113,8 +113,9 @@ class ChatRenderer:
 
     def _tool_called(self, event: e.ToolCalled) -> list[Patch]:
         self._calls[event.call] = event
-        # Whether a delegate may be seen is said when it starts.
-        return [] if event.kind == "delegate" else self._card(event, f"{event.of.agent} uses {event.label}.")
+        if event.kind == "delegate":
+            return []  # whether it may be seen is said when it starts
+        return [self._card(event), self._announce(f"{event.of.agent} uses {event.label}.")]
 
     def _tool_arguments(self, event: e.ToolArguments) -> list[Patch]:
         call = self._calls.get(event.call)
@@ -127,10 +128,11 @@ class ChatRenderer:
         call = self._calls.pop(event.call, None)
         if call is None or event.call in self._delegates:
             return []
-        refused = self._card(call, f"{call.label} was refused.") if call.kind == "delegate" else []
+        state = _state(event.ok, event.seconds, words.REFUSED.get(event.reason, "failed"))
         result = _render("returned", ok=event.ok, text=_cut(event.content))
-        reason = words.REFUSED.get(event.reason, "failed")
-        return [*refused, _state(event.call, event.ok, event.seconds, reason), Patch(f"cr-{event.call}", result)]
+        if call.kind == "delegate":  # refused before it started
+            return [self._card(call, state=state, returned=result), self._announce(f"{call.label} was refused.")]
+        return [Patch(f"cs-{event.call}", state), Patch(f"cr-{event.call}", result)]
 
     def _delegate_started(self, event: e.DelegateStarted) -> list[Patch]:
         call = self._calls.get(event.call)
@@ -138,18 +140,20 @@ class ChatRenderer:
             self._calls.pop(event.call, None)
             return []
         self._delegates[event.call] = event
-        full = event.child.view == "full"
-        if full:
+        if event.child.view == "full":
             self._shown.add(event.child.run)
+            inside = {"flow": event.child.run, "asked": _render("asked", text=_cut(event.task))}
+        else:
+            inside = {}
         news = f"{event.of.agent} asks {event.child.agent}."
-        patches = self._card(call, news, label=event.child.agent, flow=event.child.run if full else None)
-        return [*patches, Patch(f"ca-{event.call}", _render("asked", text=_cut(event.task)))] if full else patches
+        return [self._card(call, label=event.child.agent, **inside), self._announce(news)]
 
     def _delegate_finished(self, event: e.DelegateFinished) -> list[Patch]:
         started = self._delegates.get(event.call)
         if started is None:
             return []
-        patches = [_state(event.call, True, event.seconds), self._announce(f"{started.child.agent} has answered.")]
+        state = Patch(f"cs-{event.call}", _state(True, event.seconds))
+        patches = [state, self._announce(f"{started.child.agent} has answered.")]
         if event.answer.strip() != self._said.get(event.child, "").strip():
             said = _render("said", text=to_html(event.answer), complete=True)
             patches.append(Patch(f"cr-{event.call}", said))
@@ -160,7 +164,7 @@ class ChatRenderer:
         if started is None:
             return []
         return [
-            _state(event.call, False, event.seconds, words.REFUSED[event.reason]),
+            Patch(f"cs-{event.call}", _state(False, event.seconds, words.REFUSED[event.reason])),
             Patch(f"cr-{event.call}", _render("returned", ok=False, text=event.message)),
             self._announce(f"{started.child.agent} could not answer."),
         ]
@@ -172,10 +176,12 @@ class ChatRenderer:
         self._sources.add(source)
         return [Patch(f"s-{self._head.run}", _render("source", source=event), append=True)]
 
-    def _card(self, call: e.ToolCalled, news: str, label: str = "", flow: UUID | None = None) -> list[Patch]:
+    def _card(self, call: e.ToolCalled, **inside: Any) -> Patch:
+        """`inside` is what the card's slots hold from the start: htmx finds all targets of a frame before it changes
+        the page."""
         kind = call.kind if call.kind in {"delegate", "memory"} else "tool"
-        card = {"call": call.call, "kind": kind, "label": label or call.label, "by": call.of.agent, "flow": flow}
-        return [self._in_flow(call.of, "card", **card), self._announce(news)]
+        card = {"call": call.call, "kind": kind, "label": call.label, "by": call.of.agent} | inside
+        return self._in_flow(call.of, "card", **card)
 
     def _in_flow(self, of: e.Origin, template: str, **context: Any) -> Patch:
         return Patch(f"f-{of.run}", _render(template, **context), append=True)
@@ -185,10 +191,8 @@ class ChatRenderer:
         return Patch("announcer", _escaped(sentence))
 
 
-def _state(call: UUID, ok: bool, seconds: float, reason: str = "") -> Patch:
-    said = "done" if ok else reason
-    took = words.duration(seconds)
-    return Patch(f"cs-{call}", _render("state", ok=ok, said=said, took=took))
+def _state(ok: bool, seconds: float, reason: str = "") -> str:
+    return _render("state", ok=ok, said="done" if ok else reason, took=words.duration(seconds))
 
 
 def _idle(thread: UUID) -> str:

@@ -1,0 +1,59 @@
+// What went wrong on the way to the server, in words above the message field. The text in it is never touched.
+
+const WORDS = {
+  401: "You are signed out. Your text is kept: sign in in another tab, then try again.",
+  403: "Your session has changed. Your text is kept: copy it, reload the page and try again.",
+  404: "This does not exist any more, or it is not yours.",
+  413: "This is too long to be sent. Shorten it and try again; your text is kept.",
+  503: "The database can't be reached. Your text is kept: try again in a few seconds.",
+};
+const UNREADABLE = "This could not be read. Your text is kept: change it and try again.";
+const OURS = "Something went wrong on our side. Your text is kept: try again in a moment.";
+const UNREACHABLE = "The server can't be reached. Your text is kept: try again in a moment.";
+
+function say(words) {
+  const line = document.createElement("p");
+  line.textContent = words;
+  document.getElementById("composer-problem")?.replaceChildren(line);
+}
+
+function explain(status) {
+  say(WORDS[status] ?? (status < 500 ? UNREADABLE : OURS));
+}
+
+// Before htmx follows HX-Redirect: the sign-in page would take the place of what was typed.
+document.addEventListener("htmx:after:request", (event) => {
+  const { response } = event.detail.ctx;
+  if (response.status !== 401) return;
+  event.preventDefault();
+  explain(401);
+});
+
+// A refusal in words says where it belongs (HX-Reswap); any other error is a page that has no place here.
+document.addEventListener(
+  "htmx:before:swap",
+  (event) => {
+    const { ctx } = event.detail;
+    if (!ctx.response || ctx.response.status < 400 || ctx.hx?.reswap) return;
+    event.preventDefault();
+    explain(ctx.response.status);
+  },
+  { capture: true },
+);
+
+document.addEventListener("htmx:error", () => say(UNREACHABLE));
+
+document.addEventListener("htmx:sse:error", (event) => {
+  const { status } = event.detail;
+  if (status >= 400 && status < 500) {
+    event.target.remove();
+    explain(status);
+  } else {
+    event.target.closest?.(".turn")?.setAttribute("data-offline", "");
+    document.getElementById("announcer").textContent = "The connection was lost. Reconnecting.";
+  }
+});
+
+document.addEventListener("htmx:sse:after:connection", (event) => {
+  event.target.closest?.(".turn")?.removeAttribute("data-offline");
+});
