@@ -12,6 +12,7 @@ from pathlib import Path
 
 import django
 import httpx
+import hypothesis
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -39,6 +40,9 @@ os.environ |= {
     "EGRESS_ALLOW": "127.0.0.1",
 }
 django.setup()
+# Examples share two cores with a database and a browser: how long one takes says nothing.
+hypothesis.settings.register_profile("roster", deadline=None)
+hypothesis.settings.load_profile("roster")
 
 from django.conf import settings  # noqa: E402
 from django.db import connections  # noqa: E402

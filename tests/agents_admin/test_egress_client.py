@@ -24,7 +24,7 @@ HOSTS = {
     "shop.internal": ["127.0.0.1"],
     "other.internal": ["127.0.0.1"],
     "mixed.example": ["8.8.8.8", "127.0.0.1"],
-    "zoned.example": ["fe80::1%eth0"],
+    "zoned.example": ["127.0.0.1", "fe80::1%eth0"],
 }
 
 
@@ -79,6 +79,13 @@ async def test_what_is_not_allowed_is_refused_before_anything_is_connected(serve
     async with guarded() as http:
         with pytest.raises(EgressRefused):
             await http.get(url.format(port=server.port))
+    assert server.connections == 0
+
+
+async def test_an_address_of_one_of_the_machines_links_is_refused_beside_an_allowed_one(server):
+    async with guarded("127.0.0.1") as http:
+        with pytest.raises(EgressRefused, match="only valid on this machine"):
+            await http.get(f"http://zoned.example:{server.port}/")
     assert server.connections == 0
 
 

@@ -77,6 +77,6 @@ def test_anything_is_read_or_refused(text):
 
 def test_a_megabyte_is_read_in_a_blink():
     text = json.dumps([{"name": "x" * 20, "values": [1, 2, 3]}] * 20_000)
-    began = time.perf_counter()
+    began = time.process_time()
     read_json(text)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2

@@ -113,9 +113,9 @@ def test_a_product_of_amounts_is_exact(one, other):
 @example("(((9**9)**9)**9)**9")
 @given(st.text(alphabet="0123456789.,'_ ()[]+-*/%^eEx", max_size=60) | st.text(max_size=40))
 def test_any_text_is_worked_out_or_refused_and_quickly(expression):
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         assert len(work_out(expression)) < 150
     except CalculatorError as error:
         assert str(error).endswith(".")  # noqa: PT017
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
