@@ -9,12 +9,23 @@ from time import perf_counter
 from uuid import UUID, uuid4
 
 from runtime import events
-from runtime.events import Origin
+from runtime.events import Origin, Status
 from runtime.ports import BoundTool, CallReason, Ports, Reply, RequestedCall, ToolResult, Turn
 from runtime.run.budget import Budget
 from runtime.spec import AgentSpec, RuntimeAgent
 
 MAX_EMPTY_REPLIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended. `error` is for the person who asked, `detail` for administrators."""
+
+    status: Status
+    text: str = ""
+    reason: str = ""
+    error: str = ""
+    detail: str = ""
 
 
 @dataclass(slots=True)
