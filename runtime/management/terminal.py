@@ -138,7 +138,7 @@ class Terminal:
         lines = safe(text).strip().splitlines() or [""]
         if room >= 20:
             lines = [part for line in lines for part in wrap(line, room) or [""]]
-        self.write(prefix + f"\n{indent}".join(lines) + "\n")
+        self.write(prefix + "\n".join([lines[0], *((indent + line).rstrip() for line in lines[1:])]) + "\n")
 
 
 def _prefix(of: Origin) -> str:
