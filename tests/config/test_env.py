@@ -15,7 +15,7 @@ from config.env import CHECKOUT, Refusal
 KEY = Fernet.generate_key().decode()
 GOOD = {
     "DATABASE_URL": "postgresql://roster@db/roster",
-    "SECRET_KEY": "r4nd0m-and-long-enough-to-sign-sessions-with",
+    "SECRET_KEY": "random-and-long-enough-to-sign-sessions-with",
     "FIELD_ENCRYPTION_KEYS": KEY,
     "PUBLIC_URL": "https://agents.example.org",
 }

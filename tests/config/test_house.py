@@ -15,7 +15,7 @@ def test_the_sign_in_page_greets_with_a_policy_that_allows_no_foreign_script(cli
 def test_the_served_site_is_alive(site):
     assert httpx.get(site + "/healthz").text == "ok\n"
     assert httpx.get(site + "/static/css/base.css").status_code == 200
-    assert httpx.get(site + "/readyz").json()["database"] is True
+    assert httpx.get(site + "/readyz").json() == {"database": True, "worker": False, "hub": True}
     assert httpx.get(site + "/nothing").status_code == 404
 
 
