@@ -22,7 +22,7 @@ _WORDS: dict[int, tuple[str, str]] = {
     400: ("bad_request", "This request can't be read."),
     404: ("not_found", "There is nothing at this address. /api/v1/docs lists the addresses."),
     405: ("method_not_allowed", "This address does not take that method. The header Allow names those it takes."),
-    413: ("too_large", "The body is too large: 2.5 MB at most."),
+    413: ("too_large", "The body is too large."),
     503: ("unavailable", "The database can't be reached right now. Try again in a few seconds."),
 }
 _OURS = ("internal", "Something went wrong on our side. It was written to the log; please try again later.")

@@ -19,6 +19,8 @@ from runtime.errors import RunError
 from web.access import key_actor
 from web.errors import error_json, run_error_json
 
+MAX_BODY_BYTES = 2_500_000
+
 
 class ApiRequest(HttpRequest):
     """A request whose key was checked."""
@@ -50,6 +52,8 @@ class CleanParser(Parser):
     def parse_body(self, request: HttpRequest) -> Any:
         if request.content_type != "application/json":
             raise WrongMediaTypeError
+        if len(request.body) > MAX_BODY_BYTES:
+            raise RequestDataTooBig
         return read_json(request.body)
 
     def parse_querydict(
@@ -80,9 +84,9 @@ def only_known_filters[V: Callable[..., Any]](view: V) -> V:
 def refuse_invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     """The first thing that is wrong, with the name under which it was sent."""
     first = error.errors[0]
-    # pydantic says where: the source, the parameter of the view, then the path within it.
-    path = [str(part) for part in first["loc"] if part not in {"body", "query", "path", "header", "payload"}]
-    field = clean(".".join(path))[:80]
+    # pydantic says where: the source, our view's parameter for a whole body or query, then the path within that.
+    path = first["loc"][2:] if first["loc"][1] in {"payload", "query"} else first["loc"][1:]
+    field = clean(str(path[0]))[:80] if path else ""
     return error_json(422, "invalid", _words(first, field), field)
 
 
@@ -106,15 +110,18 @@ def refuse_run(request: HttpRequest, error: RunError) -> HttpResponse:
 
 
 def refuse_large(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
-    return error_json(413, "too_large", "The body is too large: 2.5 MB at most.")
+    return error_json(413, "too_large", f"The body is too large: {MAX_BODY_BYTES:,} bytes at most.")
 
 
 def refuse_http(request: HttpRequest, error: HttpError) -> HttpResponse:
-    """What Ninja refuses by itself: a body that could not be read."""
-    if isinstance(error.__cause__, BadJson):
-        return error_json(422, "invalid", str(error.__cause__))
-    if isinstance(error.__cause__, WrongMediaTypeError):
-        return error_json(
-            415, "unsupported_media_type", "Send the body as JSON, with the header “Content-Type: application/json”."
-        )
-    return error_json(error.status_code, "bad_request", "The body can't be read.")
+    """What Ninja refuses by itself: a body that could not be read, for the reason that the parser gave."""
+    match error.__cause__:
+        case BadJson() as bad:
+            return error_json(422, "invalid", str(bad))
+        case RequestDataTooBig() as large:
+            return refuse_large(request, large)
+        case WrongMediaTypeError():
+            words = "Send the body as JSON, with the header “Content-Type: application/json”."
+            return error_json(415, "unsupported_media_type", words)
+        case _:
+            return error_json(error.status_code, "bad_request", "The body can't be read.")
