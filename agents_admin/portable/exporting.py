@@ -74,7 +74,7 @@ def _row(row: Any, section: Section) -> dict[str, object]:
     written = {name: _plain(getattr(row, name)) for name in section.fields}
     for name in section.others:
         value = _WRITTEN[name](row)
-        if value is not None:
+        if value is not None or name == "fallback":
             written[name] = value
     return written
 
@@ -140,7 +140,7 @@ _WRITTEN: dict[str, Callable[[Any], object]] = {
     "fallback": lambda row: _plain(row.fallback),
     **{key: partial(_lines, link=link) for key, link in LINKS.items()},
 }
-"""How the keys that have a meaning of their own are written; None leaves one out."""
+"""How the keys that have a meaning of their own are written; None leaves one out, but for the fallback."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -148,6 +148,9 @@ class _Dumper(yaml.SafeDumper):
 
     def ignore_aliases(self, data: object) -> bool:
         return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)  # lists stand under their key
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

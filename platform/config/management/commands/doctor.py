@@ -30,8 +30,8 @@ def database_findings() -> Iterator[Finding]:
     executor = MigrationExecutor(connection)
     pending = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if pending:
-        names = ", ".join(f"{migration.app_label} {migration.name}" for migration, _ in pending[:5])
-        yield Finding("Database", f"{len(pending)} migrations are pending ({names}…)", "Run: python manage.py migrate")
+        apps = ", ".join(sorted({migration.app_label for migration, _ in pending}))
+        yield Finding("Database", f"it is not up to date ({apps})", "Run: python manage.py migrate")
 
 
 def server_findings() -> Iterator[Finding]:
