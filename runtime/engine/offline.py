@@ -157,19 +157,25 @@ def _passages(text: str) -> Iterator[_Found]:
 
 def _nothing(question: str, tried: Sequence[str]) -> str:
     about = shorten(question, 200, placeholder=" \N{HORIZONTAL ELLIPSIS}")
-    asked = f" I asked: {', '.join(_spoken(name) for name in dict.fromkeys(tried))}." if tried else ""
-    words = f"{NOTHING_FOUND} about \N{LEFT DOUBLE QUOTATION MARK}{about}\N{RIGHT DOUBLE QUOTATION MARK}.{asked}"
+    names = ", ".join(_spoken(name) for name in dict.fromkeys(tried))
+    asked = f"I asked: {names}." if names else "There is nobody and nothing here that I could ask."
+    words = f"{NOTHING_FOUND} about \N{LEFT DOUBLE QUOTATION MARK}{about}\N{RIGHT DOUBLE QUOTATION MARK}. {asked}"
     return f"{words}\n\n{DISCLAIMER}"
 
 
 def _introduction(tools: Sequence[Tool]) -> str:
     can = ", ".join(_spoken(tool.name) for tool in tools)
-    offer = f"Ask me something that one of these can answer: {can}." if can else "I have no tools to ask, either."
+    offer = (
+        f"Ask me something that one of these can answer: {can}."
+        if can
+        else "There is nobody and nothing here that I could ask."
+    )
     return f"Hello. I am not a language model: I follow keywords and repeat what I find. {offer}"
 
 
 def _spoken(name: str) -> str:
-    return " ".join(name.replace("_", " ").split())
+    """A tool's name as words; delegates are `ask_…`, memories `search_…`."""
+    return " ".join(re.split(r"[_\W]+", name.removeprefix("ask_").removeprefix("search_"))).strip()
 
 
 def _block(text: str) -> str:

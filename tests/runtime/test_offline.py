@@ -1,6 +1,8 @@
 """The offline provider: general rules, tried with agents and handbooks that it has never heard of."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import cast
 from uuid import UUID, uuid4
 
 import pytest
@@ -10,8 +12,9 @@ from haystack.tools.tool import Tool  # noqa: TID251
 from runtime.engine import questions
 from runtime.engine.keywords import best_quote
 from runtime.engine.offline import DISCLAIMER, OfflineChat
-from runtime.ports import CONSULTED, NOTHING_FOUND, TASK_FOLLOWS, Passage
-from runtime.tools.search import _told as told_by_search
+from runtime.ports import CONSULTED, NOTHING_FOUND, TASK_FOLLOWS, Passage, Ports
+from runtime.spec import MemorySpec
+from runtime.tools.search import build_search
 
 LEAVE = Passage(
     "Handbook",
@@ -45,8 +48,18 @@ def memory(name: str, description: str) -> Tool:
 CALCULATOR = tool("calculator", "Works out arithmetic exactly.", ["expression"])
 CLOCK = tool("clock", "Tells the date and time.", optional=["timezone"])
 HANDBOOK = memory("search_handbook", "Rules on leave, travel and security.")
-HR = delegate("hr_desk", "HR desk: questions about leave, benefits and rules.")
+HR = delegate("ask_hr-desk", "HR desk: questions about leave, benefits and rules.")
 ANALYST = delegate("analyst", "Analyst: works out figures.")
+
+
+async def found_in(label: str, *passages: Passage) -> str:
+    """What the search tool of a memory says about passages."""
+
+    async def search(memory_id: int, query: str) -> Sequence[Passage]:
+        return passages
+
+    _, look_up = build_search(MemorySpec(1, "search", label, ""), cast(Ports, SimpleNamespace(search=search)))
+    return (await look_up({"query": "leave"}, uuid4())).content
 
 
 async def reply(messages: list[ChatMessage], tools: list[Tool] | None) -> ChatMessage:
@@ -91,7 +104,7 @@ async def coordinate(question: str, **desks: str) -> tuple[str, list[str]]:
 async def test_a_question_goes_to_the_memory_and_the_passage_is_quoted_with_its_source():
     question = "How many days of annual leave do I get?"
     assert await first_call(question, CALCULATOR, HANDBOOK) == ("search_handbook", {"query": question})
-    found = told_by_search("Employee handbook", [TRAVEL, LEAVE])
+    found = await found_in("Employee handbook", TRAVEL, LEAVE)
     answer = await told(question, call("search_handbook", query=question), found, HANDBOOK)
     assert "> Full-time employees have 28 days of annual leave in a calendar year.\n" in answer.text
     assert f"Source: Leave, passage 2, under “{LEAVE.heading}” (Employee handbook)." in answer.text
@@ -101,7 +114,7 @@ async def test_a_question_goes_to_the_memory_and_the_passage_is_quoted_with_its_
 
 async def test_an_answer_goes_up_through_two_levels_whole_and_is_introduced_once():
     question = "How many days of annual leave do I get?"
-    found = told_by_search("Employee handbook", [LEAVE])
+    found = await found_in("Employee handbook", LEAVE)
     answer = (await told(question, call("search_handbook", query=question), found, HANDBOOK)).text
     for desk in ("librarian", "hr_desk"):
         handed_back = f"{answer}\n\n{CONSULTED}\n- search_handbook(query)"
@@ -206,6 +219,7 @@ async def test_without_tools_it_says_so():
     assert "not a language model" in answer.text
     answer = await reply([ChatMessage.from_user("How many days of leave do I get?")], [])
     assert answer.text.startswith(NOTHING_FOUND)
+    assert "nobody and nothing" in answer.text
 
 
 async def test_only_results_since_the_last_question_count():
@@ -213,7 +227,7 @@ async def test_only_results_since_the_last_question_count():
     history = [
         ChatMessage.from_user("How much leave?"),
         ChatMessage.from_assistant("", tool_calls=[before]),
-        ChatMessage.from_tool(told_by_search("Handbook", [LEAVE]), before),
+        ChatMessage.from_tool(await found_in("Handbook", LEAVE), before),
         ChatMessage.from_assistant("28 days."),
         ChatMessage.from_user("And how do I book a trip?"),
     ]
@@ -226,7 +240,7 @@ async def test_only_results_since_the_last_question_count():
 )
 async def test_asked_to_write_up_it_uses_what_was_found(words):
     asked = call("search_handbook", query="leave")
-    found = ChatMessage.from_tool(told_by_search("Handbook", [LEAVE]), asked)
+    found = ChatMessage.from_tool(await found_in("Handbook", LEAVE), asked)
     question = ChatMessage.from_user("How many days of annual leave?")
     answer = await reply([question, ChatMessage.from_assistant("", tool_calls=[asked]), found, words], None)
     assert "28 days" in answer.text
@@ -262,7 +276,7 @@ def test_a_number_is_preferred_when_one_is_asked_for():
 async def test_hostile_text_takes_no_time_and_goes_on_whole():
     question = "((((" * 5000 + " 1" * 20000 + "\n" * 20000 + "leave"
     name, arguments = await first_call(question, CALCULATOR, CLOCK, HANDBOOK, HR)
-    assert name in {"search_handbook", "hr_desk"}
+    assert name in {"search_handbook", HR.name}
     assert question in arguments.values()
 
 

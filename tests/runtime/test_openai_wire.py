@@ -10,7 +10,7 @@ import pytest
 from haystack.dataclasses import ChatMessage, StreamingChunk, ToolCall  # noqa: TID251 - what the engine speaks
 from haystack.tools.tool import Tool  # noqa: TID251
 
-from agents_admin.egress import EgressRefused
+from agents_admin import egress
 from runtime.engine import faults
 from runtime.engine.openai import OpenAIChat
 from runtime.errors import ModelError
@@ -412,14 +412,19 @@ async def test_a_key_that_can_not_be_sent_is_said_and_not_shown(model, http):
     assert "sk-" not in error.detail
 
 
-async def test_what_the_guard_refuses_is_said_in_its_words(model):
-    def refuse(request: httpx.Request) -> httpx.Response:
-        raise EgressRefused("“models.example” is a private address.", "10.0.0.1")
+async def test_the_guarded_client_reaches_what_it_is_allowed_to(model):
+    model.says("Inside.")
+    async with egress.client(egress.Policy(egress.parse_allow("127.0.0.1"))) as guarded:
+        reply, _ = await ask(model, guarded)
+    assert reply.text == "Inside."
 
-    async with httpx.AsyncClient(transport=httpx.MockTransport(refuse)) as guarded:
+
+async def test_what_the_guard_refuses_is_said_in_its_words(model):
+    async with egress.client(egress.Policy()) as guarded:
         error, _ = await fail(model, guarded)
-    assert error.message == "“models.example” is a private address."
-    assert error.detail == "10.0.0.1"
+    assert "127.0.0.1" in error.message
+    assert "EGRESS_ALLOW" in error.message
+    assert model.requests == []
 
 
 async def test_a_server_that_repeats_key_and_prompt_is_not_quoted(model, http):
