@@ -269,7 +269,9 @@ def dump(event: Event) -> dict[str, object]:
 def load(kind: str, of: Origin, data: Mapping[str, object], child: Origin | None = None) -> Event:
     """The event that `dump` made. `child` is the delegate's origin, for DelegateStarted."""
     cls = CLASSES[kind]
-    values = {name: _typed(name, data[name]) for name in _NAMES[cls] if name in data}
+    values = {name: data[name] for name in _NAMES[cls] if name in data}
+    for name in _IDS[cls]:
+        values[name] = UUID(str(values[name]))
     if cls is DelegateStarted:
         values["child"] = child
     return cls(of=of, **values)  # type: ignore[arg-type]
@@ -285,10 +287,9 @@ def _plain(value: object) -> object:
             return value
 
 
-def _typed(name: str, value: object) -> object:
-    return UUID(str(value)) if name in {"message", "call", "child"} and isinstance(value, str) and value else value
-
-
 _NAMES: dict[type[Event], tuple[str, ...]] = {
     cls: tuple(option.name for option in fields(cls) if option.name != "of") for cls in CLASSES.values()
+}
+_IDS: dict[type[Event], tuple[str, ...]] = {
+    cls: tuple(option.name for option in fields(cls) if option.type is UUID) for cls in CLASSES.values()
 }
