@@ -64,9 +64,25 @@ class Parameter:
     name: str = field(metadata=_required("Name", "Letters, digits, _ and -. A header's name as it is sent."))
     location: Literal["path", "query", "body", "header"] = field(
         default="query",
-        metadata={"label": "Goes into", "help": "Where in the request the value is put.", "key": "in"},
+        metadata={
+            "label": "Goes into",
+            "help": "Where in the request the value is put.",
+            "key": "in",
+            "choices": {
+                "path": "the address",
+                "query": "the address, after “?”",
+                "body": "the data (JSON)",
+                "header": "a header",
+            },
+        },
     )
-    type: Literal["string", "integer", "number", "boolean"] = _option("Type", default="string")
+    type: Literal["string", "integer", "number", "boolean"] = field(
+        default="string",
+        metadata={
+            "label": "Type",
+            "choices": {"string": "text", "integer": "whole number", "number": "number", "boolean": "yes or no"},
+        },
+    )
     required: bool = _option("Required", default=False)
     description: str = _option("Description", "What the agent is told about this value.", default="")
 

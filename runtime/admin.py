@@ -1,9 +1,10 @@
 """What happened, to look at: conversations and runs are never edited here, and only superusers delete them."""
 
-from datetime import timedelta
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import F, Model, OuterRef, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -22,7 +23,6 @@ class RecordPage(ModelPage):
     page_template: str
     list_per_page = 50
     show_full_result_count = False
-    list_display_links: Any
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -36,6 +36,8 @@ class RecordPage(ModelPage):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
         row = self.row_or_404(request, object_id)
         context = self.admin_site.each_context(request) | {
             "title": str(row),
@@ -56,6 +58,10 @@ class RecordPage(ModelPage):
         rows = [f"{row}, with its log and everything that its agents and their delegates did" for row in objs]
         return rows, {str(self.opts.verbose_name_plural): len(rows)}, set(), []
 
+    @admin.display(description="agent", ordering="agent_label")
+    def asked_agent(self, row: Any) -> str:
+        return str(row.agent_label)
+
     @admin.display(description="who")
     def who(self, row: Any) -> str:
         if row.widget_id:
@@ -66,11 +72,10 @@ class RecordPage(ModelPage):
 @admin.register(Run)
 class RunAdmin(RecordPage):
     page_template = "admin/run.html"
-    list_display = ("agent_label", "who", "channel", "state", "created_at", "duration", "tokens")
+    list_display = ("asked_agent", "who", "channel", "state", "asked_at", "duration", "tokens")
     list_filter = ("status", "channel", "created_at", "agent")
     list_select_related = ("user", "widget")
     search_fields = ("agent_label", "agent_slug", "user__username", "input")
-    date_hierarchy = None
     next_step = "Nobody has asked an agent yet. Every question, from the chat, the API or a widget, appears here."
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -86,9 +91,14 @@ class RunAdmin(RecordPage):
     def state(self, run: Run) -> tuple[str, str]:
         return run.status, f"{run.status}: {run.reason}" if run.reason else run.status
 
-    @admin.display(description="duration")
-    def duration(self, run: Run) -> timedelta | None:
-        return trace.duration(run)
+    @admin.display(description="asked", ordering="created_at")
+    def asked_at(self, run: Run) -> datetime:
+        return run.created_at
+
+    @admin.display(description="took")
+    def duration(self, run: Run) -> str:
+        took = trace.duration(run)
+        return f"{took.total_seconds():.1f} s" if took else "not finished"
 
     @admin.display(description="tokens")
     def tokens(self, run: Any) -> int:
@@ -98,7 +108,7 @@ class RunAdmin(RecordPage):
 @admin.register(Thread)
 class ThreadAdmin(RecordPage):
     page_template = "admin/thread.html"
-    list_display = ("title_or_agent", "agent_label", "who", "channel", "updated_at")
+    list_display = ("title_or_agent", "asked_agent", "who", "channel", "updated_at")
     list_filter = ("channel", "updated_at", "agent")
     list_select_related = ("user", "widget")
     search_fields = ("title", "agent_label", "user__username")

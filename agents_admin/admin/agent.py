@@ -5,19 +5,20 @@ from django.contrib import admin
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from unfold.admin import StackedInline, TabularInline
 from unfold.decorators import action
 from unfold.enums import ActionVariant
 from unfold.forms import BaseDialogForm
+from unfold.widgets import UnfoldAdminTextareaWidget
 
-from agents_admin.admin.page import ModelPage, RefusableFormSet, after_dialog
+from agents_admin.admin.page import ModelPage, RefusableFormSet, StackPart, TablePart, after_dialog
 from agents_admin.duplicate import duplicate
 from agents_admin.models import Agent, AgentMemory, AgentTool, Delegation
 
 
-class AgentToolInline(TabularInline):
+class AgentToolInline(TablePart):
     model = AgentTool
     fields = ("tool", "approval", "max_calls", "order")
+    empty_choices: ClassVar[dict[str, str]] = {"approval": "As the tool says"}
     autocomplete_fields = ("tool",)
     ordering_field = "order"
     verbose_name = "tool"
@@ -26,7 +27,7 @@ class AgentToolInline(TabularInline):
     tab = True
 
 
-class AgentMemoryInline(TabularInline):
+class AgentMemoryInline(TablePart):
     model = AgentMemory
     fields = ("memory", "order")
     autocomplete_fields = ("memory",)
@@ -37,7 +38,7 @@ class AgentMemoryInline(TabularInline):
     tab = True
 
 
-class RosterInline(StackedInline):
+class RosterInline(StackPart):
     model = Delegation
     formset = RefusableFormSet
     fk_name = "coordinator"
@@ -95,6 +96,10 @@ class AgentAdmin(ModelPage):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).annotate(delegate_count=Count("roster"))
+
+    def get_form(self, request: HttpRequest, obj: Agent | None = None, change: bool = False, **kwargs: Any) -> Any:
+        widgets = {"instructions": UnfoldAdminTextareaWidget({"rows": 20})}
+        return super().get_form(request, obj, change, widgets=widgets, **kwargs)
 
     @admin.display(description="delegates", ordering="delegate_count")
     def delegates(self, agent: Any) -> int:

@@ -3,9 +3,8 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
-from unfold.admin import TabularInline
 
-from agents_admin.admin.page import ModelPage
+from agents_admin.admin.page import ModelPage, TablePart
 from agents_admin.admin.secret import SecretField, SecretForm
 from agents_admin.models import Credential, CredentialOrigin
 
@@ -42,7 +41,7 @@ class OriginFormSet(forms.BaseInlineFormSet):
                 )
 
 
-class OriginInline(TabularInline):
+class OriginInline(TablePart):
     model = CredentialOrigin
     formset = OriginFormSet
     extra = 0

@@ -4,10 +4,9 @@ from django.contrib import admin
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from unfold.admin import TabularInline
 from unfold.decorators import action
 
-from agents_admin.admin.page import ModelPage
+from agents_admin.admin.page import ModelPage, TablePart
 from agents_admin.document_form import DocumentForm
 from agents_admin.ingest import ingest
 from agents_admin.models import Document, Memory
@@ -17,7 +16,7 @@ from agents_admin.text import clean
 _MAX_QUERY = 1_000
 
 
-class DocumentInline(TabularInline):
+class DocumentInline(TablePart):
     model = Document
     template_before = "admin/parts/add_document.html"
     fields = ("title", "state", "reason", "updated_at")

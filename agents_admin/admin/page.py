@@ -1,7 +1,7 @@
 """What every page of the admin does: clean what was posted, turn a refusal while saving into words at the row, and
 lead on from an empty list."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin import ActionLocation
@@ -10,7 +10,9 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models
 from django.forms import BaseInlineFormSet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
-from unfold.admin import ModelAdmin
+from unfold.admin import ModelAdmin, StackedInline, TabularInline
+from unfold.mixins import FormFieldModelAdminMixin
+from unfold.widgets import UnfoldAdminExpandableTextareaWidget
 
 from agents_admin.text import clean
 
@@ -40,7 +42,29 @@ class RefusableFormSet(BaseInlineFormSet):
             raise SaveRefused(form.prefix or "", error) from None
 
 
-class ModelPage(ModelAdmin):
+class PlainFields(FormFieldModelAdminMixin):
+    """Texts that grow with what is typed, and words for an empty choice."""
+
+    formfield_overrides: ClassVar[dict[Any, Any]] = {models.TextField: {"widget": UnfoldAdminExpandableTextareaWidget}}
+    empty_choices: ClassVar[dict[str, str]] = {}
+    """What an empty choice means, by field."""
+
+    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_choice_field(db_field, request, **kwargs)
+        if db_field.name in self.empty_choices:
+            field.choices = [("", self.empty_choices[db_field.name]), *db_field.choices]
+        return field
+
+
+class TablePart(PlainFields, TabularInline):
+    """Rows of another table on the page of the row they belong to, one per line."""
+
+
+class StackPart(PlainFields, StackedInline):
+    """The same, one below the other."""
+
+
+class ModelPage(PlainFields, ModelAdmin):
     list_before_template = "admin/parts/next_step.html"
     list_filter_sheet = False
     warn_unsaved_form = True

@@ -16,6 +16,7 @@ class ToolAdmin(ModelPage):
     search_fields = ("name", "slug", "description")
     prepopulated_fields: ClassVar[dict[str, Any]] = {"slug": ("name",)}
     autocomplete_fields = ("credential", "groups", "users")
+    empty_choices: ClassVar[dict[str, str]] = {"side_effect": "What is usual for its kind"}
     next_step = "A tool is something an agent may call: a clock, a calculator, your own web service. Add one."
 
     def get_form(self, request: HttpRequest, obj: Tool | None = None, change: bool = False, **kwargs: Any) -> Any:

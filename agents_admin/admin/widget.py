@@ -5,14 +5,13 @@ from django.contrib import admin, messages
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminColorInputWidget
 
-from agents_admin.admin.page import ModelPage
+from agents_admin.admin.page import ModelPage, TablePart
 from agents_admin.models import Widget, WidgetOrigin
 
 
-class WidgetOriginInline(TabularInline):
+class WidgetOriginInline(TablePart):
     model = WidgetOrigin
     verbose_name = "site"
     verbose_name_plural = "sites that may show it"

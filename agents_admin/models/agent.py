@@ -17,7 +17,7 @@ class Agent(HasAudience):
 
     name = models.CharField(max_length=100, validators=[single_line])
     slug = models.CharField(
-        max_length=50, unique=True, validators=[slug_rules], help_text="Used in addresses and bundles."
+        "short name", max_length=50, unique=True, validators=[slug_rules], help_text="Used in addresses and bundles."
     )
     description = models.TextField(
         blank=True,

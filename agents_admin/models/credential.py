@@ -14,7 +14,9 @@ class Credential(models.Model):
         BASIC = "basic", "User name and password (name:password)"
 
     name = models.CharField(max_length=100, unique=True, validators=[single_line])
-    slug = models.CharField(max_length=50, unique=True, validators=[slug_rules], help_text="A short name for bundles.")
+    slug = models.CharField(
+        "short name", max_length=50, unique=True, validators=[slug_rules], help_text="A short name for bundles."
+    )
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.BEARER)
     header = models.CharField(
         max_length=100,

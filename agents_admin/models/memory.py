@@ -13,7 +13,11 @@ class Memory(HasAudience):
 
     name = models.CharField(max_length=100, validators=[single_line])
     slug = models.CharField(
-        max_length=50, unique=True, validators=[slug_rules], help_text="Agents search it as search_<this name>."
+        "short name",
+        max_length=50,
+        unique=True,
+        validators=[slug_rules],
+        help_text="Agents search it as search_<this name>.",
     )
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.KNOWLEDGE)
     description = models.TextField(

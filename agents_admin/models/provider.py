@@ -16,7 +16,9 @@ class Provider(models.Model):
     """Where models are served."""
 
     name = models.CharField(max_length=100, unique=True, validators=[single_line])
-    slug = models.CharField(max_length=50, unique=True, validators=[slug_rules], help_text="A short name for bundles.")
+    slug = models.CharField(
+        "short name", max_length=50, unique=True, validators=[slug_rules], help_text="A short name for bundles."
+    )
     kind = models.CharField("kind", max_length=20, choices=provider_kinds, default="openai")
     base_url = models.CharField(
         "address",
@@ -75,7 +77,9 @@ class Model(models.Model):
     """A model at a provider. Prices are per million tokens, in the currency you keep your books in."""
 
     name = models.CharField(max_length=100, validators=[single_line])
-    slug = models.CharField(max_length=50, unique=True, validators=[slug_rules], help_text="A short name for bundles.")
+    slug = models.CharField(
+        "short name", max_length=50, unique=True, validators=[slug_rules], help_text="A short name for bundles."
+    )
     provider = models.ForeignKey(Provider, on_delete=models.PROTECT, related_name="models")
     model_id = models.CharField(
         "model's name there",

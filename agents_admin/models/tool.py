@@ -27,7 +27,7 @@ class Tool(HasAudience):
 
     name = models.CharField(max_length=100, validators=[single_line])
     slug = models.CharField(
-        max_length=50, unique=True, validators=[slug_rules], help_text="The name by which agents call it."
+        "short name", max_length=50, unique=True, validators=[slug_rules], help_text="The name by which agents call it."
     )
     kind = models.CharField(max_length=20, choices=tool_kinds, default="http")
     settings = models.JSONField(default=dict, blank=True)
@@ -40,7 +40,7 @@ class Tool(HasAudience):
         choices=SideEffect,
         blank=True,
         default="",
-        help_text="Empty: what is usual for the kind (web requests with POST act, everything else only reads).",
+        help_text="Usual: web requests with POST act, everything else only reads.",
     )
     approval = models.CharField(max_length=6, choices=Approval, default=Approval.NEVER)
     timeout_seconds = models.PositiveIntegerField(

@@ -30,6 +30,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_HEADER": "Roster",
     "SITE_SUBHEADER": "Agents and who they ask",
     "SITE_SYMBOL": "groups",
+    "DASHBOARD_CALLBACK": "config.dashboard.first_page",
     "SITE_URL": "/chat/",
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,

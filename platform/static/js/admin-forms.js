@@ -8,6 +8,29 @@ function showChosenKind() {
   }
 }
 
+function showChosenPeople() {
+  const audience = document.querySelector("select[name=audience]");
+  if (!audience) return;
+  for (const name of ["groups", "users"]) {
+    const row = document.querySelector(`[name=${name}]`)?.closest(".field-row");
+    if (row) row.hidden = audience.value !== "chosen";
+  }
+}
+
+// Unfold's tabs inside a form and its row menus are clickable only: let the keyboard reach them.
+function makeReachable() {
+  for (const part of document.querySelectorAll("form nav > a:not([href]), td.field-actions_holder span[x-ref]")) {
+    part.tabIndex = 0;
+    part.setAttribute("role", "button");
+    if (part.hasAttribute("x-ref")) part.setAttribute("aria-label", "What to do with this row");
+    part.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      part.click();
+    });
+  }
+}
+
 function addRow(rows) {
   const body = rows.querySelector("tbody");
   const numbers = [...body.querySelectorAll("[name]")].map((field) => Number(/-(\d+)-[^-]*$/.exec(field.name)?.[1] ?? 0));
@@ -29,7 +52,10 @@ function removeRow(button) {
 
 document.addEventListener("DOMContentLoaded", () => {
   showChosenKind();
+  showChosenPeople();
+  makeReachable();
   document.querySelector("select[name=kind]")?.addEventListener("change", showChosenKind);
+  document.querySelector("select[name=audience]")?.addEventListener("change", showChosenPeople);
 });
 
 document.addEventListener("click", async (event) => {

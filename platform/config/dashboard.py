@@ -1,0 +1,66 @@
+"""The admin's first page: what to do first, how much there is, what went wrong lately."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Model as Row
+from django.http import HttpRequest
+from django.urls import reverse
+
+from agents_admin.models import Agent, Document, Memory, Model, Provider, Tool
+from runtime.models import Run
+
+_COUNTED: tuple[type[Row], ...] = (Agent, Tool, Memory, Document, Run)
+_FAILED_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    title: str
+    help: str
+    link: str
+    done: bool
+
+
+def first_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """What the template shows, as far as this person may view it."""
+    return context | {
+        "title": "Home",
+        "steps": _steps() if _may_view(request, Agent) else [],
+        "counts": [
+            (str(row._meta.verbose_name_plural), _count(row), _link(row)) for row in _COUNTED if _may_view(request, row)
+        ],
+        "failed_runs": _failed() if _may_view(request, Run) else None,
+    }
+
+
+def _steps() -> list[Step]:
+    usable = Agent.objects.filter(enabled=True, hidden=False)
+    return [
+        Step("Connect a provider", "Where language models are served.", _add(Provider), Provider.objects.exists()),
+        Step("Add a model", "One of the models that the provider serves.", _add(Model), Model.objects.exists()),
+        Step("Make an agent", "A model with instructions, tools and colleagues.", _add(Agent), usable.exists()),
+        Step("Talk to it", "In the chat, like everybody else.", "/chat/", Run.objects.exists()),
+    ]
+
+
+def _count(row: type[Row]) -> int:
+    """A delegate's work is part of the run that asked for it."""
+    return Run.objects.filter(depth=0).count() if row is Run else row._default_manager.count()
+
+
+def _failed() -> list[Run]:
+    runs = Run.objects.filter(depth=0, status="failed").select_related("user", "widget")
+    return list(runs[:_FAILED_SHOWN])
+
+
+def _may_view(request: HttpRequest, row: type[Row]) -> bool:
+    return request.user.has_perm(f"{row._meta.app_label}.view_{row._meta.model_name}")
+
+
+def _link(row: type[Row]) -> str:
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_changelist")
+
+
+def _add(row: type[Row]) -> str:
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_add")
