@@ -221,7 +221,7 @@ def test_a_circle_is_refused_with_the_names_on_the_path(complaint, load):
         ("agents: [{slug: a, name: A}]", "agents.a.model: This is required."),
         ("agents: [{name: A}]", "agents.A.slug: This is required"),
         ("agents: [{slug: A a, name: A, model: small}]", "agents.A a.slug: Use small letters"),
-        ("agents: [{slug: a, promt: x}]", "agents.a.promt: There is no such key here. Known: slug, name"),
+        ("agents: [{slug: a, instruction: x}]", "agents.a.instruction: There is no such key here. Known: slug, name"),
         ("agents: [{slug: concierge, limits: {max_steps: 0}}]", "concierge.limits.max_steps: Ensure this value"),
         ("agents: [{slug: concierge, limits: {max_steps: many}}]", "max_steps: “many” is not a whole number"),
         ("agents: [{slug: concierge, temperature: .nan}]", "temperature: “.nan” is not a number"),
@@ -292,7 +292,7 @@ def test_files_outside_the_folder_of_the_bundle_are_not_read(complaint, folder, 
     outside.write_text("secret")
     (folder / "link.md").symlink_to(outside)
     (folder / "loop.md").symlink_to(folder / "loop.md")
-    (folder / "latin.md").write_bytes(b"caf\xe9")
+    (folder / "latin.md").write_bytes(b"\xe9")
     expected = {
         "../secret.md": "outside",
         str(outside): "outside",
