@@ -14,6 +14,7 @@ from haystack.tools import ToolsType, flatten_tools_or_toolsets
 from agents_admin.egress import EgressRefused
 from agents_admin.text import clean
 from runtime.engine import faults, wire
+from runtime.engine.patience import Patience
 from runtime.engine.reply import Reply
 from runtime.engine.sse import EventLines, TooLongError
 from runtime.errors import ModelError
@@ -21,64 +22,7 @@ from runtime.spec import ModelSpec
 
 RETRIES = 2
 CONNECT_SECONDS = 10.0
-LINGER_SECONDS = 5.0
-"""How long the end of the stream (usage, `[DONE]`) is waited for once the answer itself is complete."""
-
 _MAX_ERROR_BODY = 64 * 1024
-
-
-class _Patience:
-    """The whole call's deadline, and a shorter one for silence once a stream has begun.
-
-    One timer looks after the silence: moving a timer with every token would cost more than reading the token.
-    """
-
-    def __init__(self, endpoint: ModelSpec) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + endpoint.timeout_seconds
-        self._idle = endpoint.idle_seconds
-        self._heard = 0.0
-        self._timer: asyncio.TimerHandle | None = None
-        self.timeout = asyncio.timeout_at(self._end)
-
-    @property
-    def is_spent(self) -> bool:
-        return self._loop.time() >= self._end
-
-    def heard(self) -> None:
-        self._heard = self._loop.time()
-        if self._timer is None:
-            self._look_again(self._heard + self._idle)
-
-    def complete(self) -> None:
-        """The answer is whole: wait a little for what servers send after it."""
-        self._idle = min(self._idle, LINGER_SECONDS)
-        self.forget()
-        self.heard()
-
-    def forget(self) -> None:
-        """Listen to nothing any more: the attempt is over."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    async def pause(self, seconds: float) -> bool:
-        """Wait before another attempt; false when the deadline comes first."""
-        self.forget()
-        if self._loop.time() + seconds >= self._end:
-            return False
-        await asyncio.sleep(seconds)
-        return True
-
-    def _look_again(self, when: float) -> None:
-        self._timer = self._loop.call_at(when, self._look)
-
-    def _look(self) -> None:
-        due = self._heard + self._idle
-        if self._loop.time() < due:
-            self._look_again(due)
-        elif not self.timeout.expired():
-            self.timeout.reschedule(self._loop.time())
 
 
 @component
@@ -137,7 +81,7 @@ class OpenAIChat:
         return {"replies": [reply.message(len(wire.dump(body)), self._endpoint.model_id)]}
 
     async def _ask_in_time(self, body: dict[str, object], reply: Reply, callback: StreamingCallbackT | None) -> None:
-        patience = _Patience(self._endpoint)
+        patience = Patience(self._endpoint)
         try:
             async with patience.timeout:
                 await self._ask_again(body, reply, patience, callback)
@@ -148,7 +92,7 @@ class OpenAIChat:
             patience.forget()
 
     async def _ask_again(
-        self, body: dict[str, object], reply: Reply, patience: _Patience, callback: StreamingCallbackT | None
+        self, body: dict[str, object], reply: Reply, patience: Patience, callback: StreamingCallbackT | None
     ) -> None:
         for attempt in range(RETRIES + 1):
             try:
@@ -160,7 +104,7 @@ class OpenAIChat:
             else:
                 return
 
-    async def _ask(self, body: bytes, reply: Reply, patience: _Patience, callback: StreamingCallbackT | None) -> None:
+    async def _ask(self, body: bytes, reply: Reply, patience: Patience, callback: StreamingCallbackT | None) -> None:
         try:
             # Not the client's own `build_request`: that would add the cookies of other providers.
             timeout = {"connect": CONNECT_SECONDS, "read": None, "write": None, "pool": None}
@@ -179,7 +123,7 @@ class OpenAIChat:
                 raise faults.broken(error, begun=reply.has_begun) from error
 
     async def _read(
-        self, response: httpx.Response, reply: Reply, patience: _Patience, callback: StreamingCallbackT | None
+        self, response: httpx.Response, reply: Reply, patience: Patience, callback: StreamingCallbackT | None
     ) -> None:
         lines = EventLines()
         try:

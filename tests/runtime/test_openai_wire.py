@@ -144,7 +144,7 @@ async def test_a_server_may_write_its_stream_oddly(model, http, oddity):
 
 @pytest.mark.parametrize("ending", ["hang-after-done", "abort-after-done"])
 async def test_an_answer_that_is_complete_is_not_lost_by_a_bad_goodbye(model, http, ending, monkeypatch):
-    monkeypatch.setattr("runtime.engine.openai.LINGER_SECONDS", 0.1)
+    monkeypatch.setattr("runtime.engine.patience.LINGER_SECONDS", 0.1)
     model.fails(ending)
     reply, _ = await ask(model, http)
     assert reply.text == "One two three."
