@@ -1,6 +1,5 @@
 """Chat with any server that speaks the OpenAI chat protocol, as a Haystack component."""
 
-import asyncio
 import inspect
 import random
 from collections.abc import Mapping, Sequence
