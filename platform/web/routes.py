@@ -47,5 +47,15 @@ ROUTES: dict[str, Route] = {
     "api/v1/threads": Route(Who.API_KEY, ("GET", "POST")),
     "api/v1/threads/<uuidstr:thread_id>": Route(Who.API_KEY, ("GET", "PATCH", "DELETE"), "runtime.Thread"),
     "api/v1/threads/<uuidstr:thread_id>/messages": Route(Who.API_KEY, ("GET",), "runtime.Thread"),
+    # Shown to pages of the widget's sites (look, token: by Origin) and to holders of a visitor's token.
+    "widget.js": Route(Who.EVERYONE, ("GET",)),
+    "widget/<uuid:widget>/": Route(Who.EVERYONE, ("GET",)),
+    "widget/<uuid:widget>/look/": Route(Who.EVERYONE, ("GET",)),
+    "widget/<uuid:widget>/token/": Route(Who.EVERYONE, ("POST",)),
+    "widget/<uuid:widget>/forget/": Route(Who.WIDGET_VISITOR, ("POST",)),
+    "widget/<uuid:widget>/conversation/": Route(Who.WIDGET_VISITOR, ("GET",)),
+    "widget/<uuid:widget>/send/": Route(Who.WIDGET_VISITOR, ("POST",)),
+    "widget/<uuid:widget>/runs/<uuid:run>/stream/": Route(Who.WIDGET_VISITOR, ("GET",), "runtime.Run"),
+    "widget/<uuid:widget>/runs/<uuid:run>/stop/": Route(Who.WIDGET_VISITOR, ("POST",), "runtime.Run"),
     "admin/": Route(Who.STAFF, ("GET", "POST")),
 }
