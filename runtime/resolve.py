@@ -76,7 +76,7 @@ FROM agents_admin_agent a
 JOIN agents_admin_model m ON m.id = a.model_id AND m.enabled
 JOIN agents_admin_provider p ON p.id = m.provider_id AND p.enabled
 WHERE {rights.startable("a")} AND {rights.alive()}
-ORDER BY a.name, a.id
+ORDER BY EXISTS (SELECT FROM agents_admin_delegation d WHERE d.delegate_id = a.id AND d.enabled), a.name, a.id
 """
 _MAY_CALL = f"""
 SELECT {rights.alive()}
@@ -115,7 +115,7 @@ class AgentCard:
 
 
 async def agents_for(actor: Actor) -> list[AgentCard]:
-    """The agents this actor may start, by name."""
+    """The agents this actor may start: first those that nobody delegates to, where a conversation begins; by name."""
     rows = await store.fetch(_CARDS, rights.parameters(actor))
     return [
         AgentCard(

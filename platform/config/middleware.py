@@ -9,7 +9,7 @@ from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.common import CommonMiddleware
 from django.middleware.csp import ContentSecurityPolicyMiddleware
@@ -17,6 +17,8 @@ from django.middleware.csrf import CsrfViewMiddleware
 from django.middleware.security import SecurityMiddleware
 
 from config.policy import ADMIN
+from web.access import SignInFirst
+from web.login import sign_in_first
 
 
 class Inline:
@@ -37,7 +39,8 @@ class Common(Inline, CommonMiddleware):
 
 
 class Authentication(Inline, AuthenticationMiddleware):
-    pass
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        return sign_in_first(request) if isinstance(exception, SignInFirst) else None
 
 
 class Messages(Inline, MessageMiddleware):

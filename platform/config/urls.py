@@ -6,7 +6,6 @@ from django.views.generic import RedirectView
 
 from web import health, login
 
-handler403 = "web.login.turned_away"
 handler500 = "web.outage.server_error"
 
 urlpatterns = [

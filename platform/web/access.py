@@ -1,7 +1,6 @@
 """Who is calling: session or API key → Actor. Widget tokens have theirs beside their views."""
 
 from django.contrib.auth import aget_user
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
 from agents_admin.actor import Actor
@@ -26,8 +25,8 @@ FROM key
 """
 
 
-class SignInFirst(PermissionDenied):
-    """Nobody is signed in; `web.login.turned_away` shows the way."""
+class SignInFirst(Exception):
+    """Nobody is signed in; `web.login.sign_in_first` shows the way."""
 
 
 async def session_actor(request: HttpRequest) -> Actor:
