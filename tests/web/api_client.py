@@ -26,7 +26,7 @@ def ask(api: httpx.Client, text: str = QUESTION, *, key: str = "", **body: Any) 
 
 def until_over(api: httpx.Client, run: str) -> dict[str, Any]:
     for _ in range(300):
-        found = api.get(f"/runs/{run}").json()
+        found: dict[str, Any] = api.get(f"/runs/{run}").json()
         if found["finished_at"]:
             return found
         time.sleep(0.05)

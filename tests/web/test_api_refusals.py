@@ -21,7 +21,7 @@ def api(site):
 
 def refused(answer: httpx.Response, status: int, code: str) -> dict:
     assert answer.status_code == status, answer.text
-    error = answer.json()["error"]
+    error: dict = answer.json()["error"]
     assert error["code"] == code
     assert len(error["message"]) > 15
     return error

@@ -8,9 +8,9 @@ from uuid import UUID
 from django.http import HttpResponseBase
 from ninja import Header, Query, Router
 from ninja.responses import Status
+from pydantic.json_schema import SkipJsonSchema
 
 from runtime import execute, store
-from runtime.errors import RunError
 from runtime.events import TERMINAL
 from runtime.execute import Request
 from runtime.resolve import agents_for
@@ -23,7 +23,6 @@ from web.sse import RunHead, stream_response
 
 router = Router(tags=["Runs"])
 STREAM = {"content": {"text/event-stream": {"schema": {"type": "string", "description": "AG-UI 1.0 events"}}}}
-MAX_KEY_CHARS = 200
 
 
 @router.get("/agents", response={200: Agents, 401: Refusal, 422: Refusal}, operation_id="list_agents", tags=["Agents"])
@@ -43,7 +42,10 @@ async def list_agents(request: ApiRequest) -> Agents:
 async def start_run(
     request: ApiRequest,
     payload: NewRun,
-    idempotency_key: Annotated[str | None, Header(None, alias="Idempotency-Key")] = None,
+    idempotency_key: Annotated[
+        str | SkipJsonSchema[None],
+        Header(None, alias="Idempotency-Key", max_length=200, pattern="^[!-~]+$"),
+    ] = None,
 ) -> Status[RunOut] | HttpResponseBase:
     """202 with the run; 200 with the finished run when it ends within `wait`; its events when you accept
     `text/event-stream`. The same Idempotency-Key and body give the same run again."""
@@ -54,7 +56,7 @@ async def start_run(
             payload.input,
             payload.thread,
             payload.metadata,
-            idempotency_key=_checked_key(idempotency_key),
+            idempotency_key=idempotency_key,
             idempotency_hash=_hash(payload),
         ),
     )
@@ -117,14 +119,6 @@ async def list_events(request: ApiRequest, run_id: UUID, query: Query[After]) ->
 def _wants_stream(request: ApiRequest) -> bool:
     """Only when it is named: `*/*` means JSON."""
     return "text/event-stream" in request.headers.get("Accept", "").lower()
-
-
-def _checked_key(key: str | None) -> str | None:
-    if key is not None and not (0 < len(key) <= MAX_KEY_CHARS and key.isprintable()):
-        raise RunError(
-            "invalid", f"The key is empty, longer than {MAX_KEY_CHARS} characters or not printable.", "Idempotency-Key"
-        )
-    return key
 
 
 def _hash(payload: NewRun) -> str:

@@ -1,14 +1,11 @@
 """The REST interface: /api/v1/…, its OpenAPI description and the page that shows it."""
 
-from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, URLResolver, path
 from ninja import NinjaAPI
-from ninja.errors import HttpError, ValidationError
 from ninja.openapi.docs import DocsBase
 
-from runtime.errors import RunError
 from web.api import runs, threads, wire
 
 
@@ -27,10 +24,8 @@ api = NinjaAPI(
     renderer=wire.Json(),
     docs=Docs(),
 )
-api.add_exception_handler(RunError, wire.refuse_run)
-api.add_exception_handler(ValidationError, wire.refuse_invalid)
-api.add_exception_handler(RequestDataTooBig, wire.refuse_large)
-api.add_exception_handler(HttpError, wire.refuse_http)
+for error, refuse in wire.REFUSALS.items():
+    api.add_exception_handler(error, refuse)
 api.add_router("", runs.router)
 api.add_router("", threads.router)
 

@@ -98,8 +98,8 @@ def _words(problem: dict[str, Any], field: str) -> str:
             return f"“{field}” is missing."
         case "extra_forbidden":
             return f"There is no field “{field}” here."
-        case "string_pattern_mismatch":
-            return f"“{field}” is empty: write something."
+        case "string_pattern_mismatch" if field == "input":
+            return "“input” is empty: write something."
         case _:
             reason = problem["msg"].removeprefix("Value error, ")
             return f"“{field}” is not accepted: {reason[:1].lower()}{reason[1:]}."
@@ -125,3 +125,11 @@ def refuse_http(request: HttpRequest, error: HttpError) -> HttpResponse:
             return error_json(415, "unsupported_media_type", words)
         case _:
             return error_json(error.status_code, "bad_request", "The body can't be read.")
+
+
+REFUSALS: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
+    RunError: refuse_run,
+    ValidationError: refuse_invalid,
+    RequestDataTooBig: refuse_large,
+    HttpError: refuse_http,
+}
