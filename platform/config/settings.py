@@ -142,5 +142,10 @@ LOGGING = {
     "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {"agents_admin": {"level": "INFO"}, "runtime": {"level": "INFO"}, "web": {"level": "INFO"}},
+    "loggers": {
+        "django.request": {"level": "ERROR"},  # a refused request is not news
+        "agents_admin": {"level": "INFO"},
+        "runtime": {"level": "INFO"},
+        "web": {"level": "INFO"},
+    },
 }
