@@ -3,7 +3,8 @@
 A question is not a list of required words, so its terms are joined by OR and a hit is judged by *coverage*, the share
 of the question's terms that the passage holds. A term that is rare in this memory, or missing from it, weighs up to
 three times as much as one that is everywhere. Half must be covered: that is how a question about something that isn't
-there finds nothing, although one of its words occurs.
+there finds nothing, although one of its words occurs. Words of the memory's own name say nothing: all of it is about
+them.
 """
 
 import re
@@ -53,10 +54,15 @@ WITH word AS (
 ), hit AS MATERIALIZED (
     SELECT * FROM passage WHERE terms @@ (SELECT query FROM wanted)
 ), size AS (
-    SELECT count(*)::float AS n FROM passage
+    SELECT greatest(count(*), 20)::float AS n FROM passage -- in a tiny memory every word looks common
 ), weighed AS (
-    SELECT query, 0.5 + ln(1 + (n - held + 0.5) / (held + 0.5)) / ln(2 * n + 2) AS weight
-    FROM size, (SELECT query, (SELECT count(*) FROM hit WHERE hit.terms @@ query) AS held FROM term) AS counted
+    SELECT query, CASE WHEN named THEN 0.1
+        ELSE 0.5 + ln(1 + (n - held + 0.5) / (held + 0.5)) / ln(2 * n + 2) END AS weight
+    FROM size, (
+        SELECT query, (SELECT count(*) FROM hit WHERE hit.terms @@ query) AS held,
+            (SELECT to_tsvector('english', name) @@ query FROM agents_admin_memory WHERE id = %(memory)s) AS named
+        FROM term
+    ) AS counted
 ), covered AS (
     SELECT hit.id, sum(weight) / (SELECT sum(weight) FROM weighed) AS coverage
     FROM hit JOIN weighed ON hit.terms @@ weighed.query GROUP BY hit.id

@@ -177,7 +177,7 @@ def _ports(actor: Actor, log: Log) -> Ports:
 async def search(memory_id: int, query: str) -> list[Passage]:
     """The best passages of a memory (runtime.ports.SearchMemory)."""
     rows = await store.fetch(SEARCH_SQL, search_parameters(memory_id, query))
-    return [Passage(row["memory"], row["document"], row["number"], row["text"], row["score"]) for row in rows]
+    return [Passage(**row) for row in rows]
 
 
 def _checked_text(raw: str) -> str:

@@ -95,6 +95,23 @@ def test_a_question_in_german_is_freed_of_german_function_words():
     assert found(memory, "Wie ist das WLAN-Kennwort?") == []
 
 
+@pytest.mark.parametrize(
+    ("question", "there"),
+    [
+        ("What is the price of the floor lamp?", True),
+        ("How much does the floor lamp cost?", True),
+        ("floor lamp", True),
+        ("Do you sell garden lamps?", False),
+        ("Do you sell chairs?", False),
+        ("What is on the price list about lamps?", True),
+    ],
+)
+def test_a_memory_of_one_passage_is_searched_by_the_same_rule(question, there):
+    text = "# Lamps\n\nThe desk lamp costs 49 euros, the floor lamp 129 euros."
+    memory = world.memory("Price list", {"Products": text})
+    assert bool(found(memory, question)) is there
+
+
 def test_words_found_in_the_title_alone_count():
     memory = world.memory("Handbook", {"Parental leave": "You may be away for twelve months."})
     assert found(memory, "parental leave") == ["Parental leave 1"]
