@@ -7,7 +7,7 @@ const WORDS = {
   413: "This is too long to be sent. Shorten it and try again; your text is kept.",
   503: "The database can't be reached. Your text is kept: try again in a few seconds.",
 };
-const UNREADABLE = "This could not be read. Your text is kept: change it and try again.";
+const UNREADABLE = "This could not be read, perhaps because it is too long. Your text is kept: shorten it and try again.";
 const OURS = "Something went wrong on our side. Your text is kept: try again in a moment.";
 const UNREACHABLE = "The server can't be reached. Your text is kept: try again in a moment.";
 
