@@ -3,9 +3,11 @@
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
+
+from psycopg import IntegrityError
 
 from runtime import project
 from runtime.events import Event, Logged, MessageText, Origin, ends
@@ -143,8 +145,26 @@ class Writer:
         batch = [(log, log.events[log.saved :]) for log in self.logs.values() if len(log.events) > log.saved]
         if not batch:
             return
+        try:
+            await self._commit(batch)
+        except IntegrityError:
+            # One of these runs was deleted while it ran: alone, it holds up nobody else.
+            for log, pending in batch:
+                await self._commit_or_drop(log, pending)
+
+    async def _commit_or_drop(self, log: Log, pending: list[Logged]) -> None:
+        try:
+            await self._commit([(log, pending)])
+        except IntegrityError:
+            logger.warning("Run %s was deleted while it ran: %s events were dropped", log.root, len(pending))
+            self._saved(log, pending[-1].n)
+
+    async def _commit(self, batch: Sequence[tuple[Log, list[Logged]]]) -> None:
         await project.write([(log.root, logged) for log, pending in batch for logged in pending])
         for log, pending in batch:
-            log.mark_saved(pending[-1].n)
-            if log.ended and log.saved == len(log.events):
-                self.logs.pop(log.root, None)
+            self._saved(log, pending[-1].n)
+
+    def _saved(self, log: Log, n: int) -> None:
+        log.mark_saved(n)
+        if log.ended and n == len(log.events):
+            self.logs.pop(log.root, None)
