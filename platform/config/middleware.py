@@ -17,7 +17,7 @@ from django.middleware.csrf import CsrfViewMiddleware
 from django.middleware.security import SecurityMiddleware
 
 from config.policy import ADMIN
-from web.access import SignInFirst
+from web.access import NotSignedInError
 from web.login import sign_in_first
 
 
@@ -40,7 +40,7 @@ class Common(Inline, CommonMiddleware):
 
 class Authentication(Inline, AuthenticationMiddleware):
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        return sign_in_first(request) if isinstance(exception, SignInFirst) else None
+        return sign_in_first(request) if isinstance(exception, NotSignedInError) else None
 
 
 class Messages(Inline, MessageMiddleware):

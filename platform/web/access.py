@@ -25,15 +25,15 @@ FROM key
 """
 
 
-class SignInFirst(Exception):
+class NotSignedInError(Exception):
     """Nobody is signed in; `web.login.sign_in_first` shows the way."""
 
 
 async def session_actor(request: HttpRequest) -> Actor:
-    """The signed-in person of this request. Raises SignInFirst."""
+    """The signed-in person of this request. Raises NotSignedInError."""
     user = await aget_user(request)
     if not user.is_authenticated or not user.is_active:
-        raise SignInFirst
+        raise NotSignedInError
     return Actor(channel="chat", user_id=user.pk)
 
 
