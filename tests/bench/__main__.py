@@ -1,0 +1,124 @@
+"""python -m tests.bench [--quick] [--json FILE]
+
+docs/performance.md says what each figure means.
+"""
+
+import argparse
+import os
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import orjson
+import uvloop
+
+from tests.bench import measure
+from tests.bench.figures import Figure, table
+from tests.bench.load import load
+from tests.bench.measure import Rounds
+from tests.bench.product import ROSTER
+from tests.bench.sides import Bench, start
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured: `seconds` of each load on each side, `hold` for each number of streams."""
+
+    clients: tuple[int, ...] = (1, 16, 64)
+    seconds: float = 2.5
+    rounds: int = 4
+    streams: tuple[int, ...] = (1, 100, 500)
+    hold: float = 4.0
+    counted: int = 9
+
+
+QUICK = Plan(clients=(1, 16), seconds=0.8, rounds=1, streams=(1, 25), hold=1.2, counted=3)
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(prog="make bench", description="Roster beside two baselines.")
+    asked.add_argument("--quick", action="store_true", help="half a minute, rough figures")
+    asked.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    options = asked.parse_args()
+    began, plan = time.monotonic(), QUICK if options.quick else Plan()
+    with ExitStack() as stack:
+        bench = start(stack)
+        figures = list(measured(bench, plan))
+    print(table(figures))
+    print(f"\n{time.monotonic() - began:.0f} seconds in all. {circumstances()}")
+    if options.json:
+        found = {"figures": [figure.as_json() for figure in figures], "circumstances": circumstances()}
+        options.json.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+
+
+def circumstances() -> str:
+    load_now = os.getloadavg()[0]
+    return (
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load_now:.1f}; "
+        "everything on one machine, Postgres with fsync off."
+    )
+
+
+def measured(bench: Bench, plan: Plan) -> Iterator[Figure]:
+    measure.warm_up(bench.sides)
+    loads = {
+        clients: measure.by_turns(bench.sides, "plain", clients, plan.seconds, plan.rounds, bench.database)
+        for clients in plan.clients
+    }
+    yield from plain_figures(bench, plan, loads)
+    paced = measure.by_turns(bench.sides, "paced", 16, plan.seconds, plan.rounds, bench.database)
+    yield cpu_figure("CPU per run, words 10 ms apart", paced)
+    yield from statement_figures(bench, plan)
+    yield from stream_figures(bench, plan)
+
+
+def plain_figures(bench: Bench, plan: Plan, loads: dict[int, dict[str, Rounds]]) -> Iterator[Figure]:
+    client_cpu = time.process_time()
+    direct = {clients: uvloop.run(load(bench.direct, clients, 1.0)) for clients in plan.clients}
+    client_cpu = (time.process_time() - client_cpu) * 1000 / sum(one.runs for one in direct.values())
+    alone = {name: median(rounds.first_texts) * 1000 for name, rounds in loads[1].items()}
+    first = median(direct[1].first_texts) * 1000
+    yield Figure("first text after, p50, 1 client", "ms", alone["roster"], alone["bare"], first)
+    yield Figure("first text, added to direct", "ms", alone["roster"] - first, alone["bare"] - first)
+    for clients, sides in loads.items():
+        rates = {name: median(rounds.rates) for name, rounds in sides.items()}
+        yield Figure(f"runs a second, {clients} clients", "", rates["roster"], rates["bare"], direct[clients].rate)
+    for clients, sides in loads.items():
+        yield cpu_figure(f"CPU per run, {clients} clients", sides)
+    busiest = loads[plan.clients[-1]]["roster"]
+    yield Figure("Postgres CPU per run", "ms", median(busiest.database_ms))
+    yield Figure("client CPU per run (reading direct)", "ms", client_cpu)
+
+
+def cpu_figure(name: str, sides: dict[str, Rounds]) -> Figure:
+    return Figure(name, "ms", *(median(sides[side].cpu_ms) for side in ("roster", "bare")))
+
+
+def statement_figures(bench: Bench, plan: Plan) -> Iterator[Figure]:
+    with bench.database.logging_statements():
+        run = measure.statements_of_a_run(bench.roster.asks("plain"), bench.database, ROSTER, plan.counted)
+        yield Figure("SQL statements per run", "", run.asked)
+        yield Figure("  and BEGIN, COMMIT", "", run.brackets)
+        for slug, words in (("plain", "a plain agent"), ("concierge", "a roster of four")):
+            with bench.database.counting("rows") as asked:
+                bench.rows.resolve(slug)
+            yield Figure(f"SQL statements per resolve, {words}", "", asked[0].asked)
+
+
+def stream_figures(bench: Bench, plan: Plan) -> Iterator[Figure]:
+    bare = uvloop.run(measure.hold(bench.bare, plan.streams, plan.hold, lambda: 0))
+    roster = uvloop.run(measure.hold(bench.roster, plan.streams, plan.hold, lambda: bench.database.connections(ROSTER)))
+    for ours, theirs in zip(roster, bare, strict=True):
+        at = f"{ours.streams} open streams"
+        yield Figure(f"threads, {at}", "", ours.threads, theirs.threads)
+        yield Figure(f"memory, {at}", "MB", ours.megabytes, theirs.megabytes)
+        yield Figure(f"database connections, {at}", "", ours.connections)
+        yield Figure(f"delay of events, p95, {at}", "ms", ours.late_ms, theirs.late_ms)
+
+
+if __name__ == "__main__":
+    main()

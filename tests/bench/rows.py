@@ -1,0 +1,42 @@
+"""The rows of the agents under test, made in a process of their own; then it resolves the agents that it is told.
+
+Prints the API key; then, for each slug on standard input, resolves it and prints the slug.
+"""
+
+import asyncio
+import os
+import sys
+
+import django
+from django.core.management import call_command
+
+django.setup()  # what follows defines rows
+
+from agents_admin.actor import Actor  # noqa: E402
+from runtime import runner  # noqa: E402
+from runtime.resolve import resolve  # noqa: E402
+from tests import world  # noqa: E402
+
+
+def make() -> str:
+    """One plain agent, and the house of the tests: a coordinator whose graph has four agents."""
+    call_command("migrate", verbosity=0)
+    house = world.house()
+    provider = world.provider("bench", kind="openai", base_url=os.environ["MODEL_URL"], api_key="sk-bench")
+    world.agent("Plain", model=world.model("bench", provider=provider, model_id="small"))
+    return world.api_key(house.linus)
+
+
+async def resolve_alone(slug: str, actor: Actor) -> None:
+    try:
+        await resolve(slug, actor)
+    finally:
+        await runner.stop()
+
+
+if __name__ == "__main__":
+    print(make(), flush=True)
+    asking = Actor("api", user_id=world.linus().pk)
+    for line in sys.stdin:
+        asyncio.run(resolve_alone(line.strip(), asking))
+        print(line.strip(), flush=True)
