@@ -60,6 +60,12 @@ CHROMIUM_ARGS = [
 ]
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests come last: Playwright keeps a loop running in this thread, beside which no async test can run."""
+    items.sort(key=lambda item: "browser" in getattr(item, "fixturenames", ()))
+
+
 def pytest_unconfigure() -> None:
     shutil.rmtree(TEST_DATA, ignore_errors=True)
 

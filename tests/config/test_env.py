@@ -1,5 +1,6 @@
 """The environment: read once, refused in words."""
 
+import os
 import re
 import stat
 import subprocess
@@ -60,7 +61,7 @@ def test_a_value_nobody_can_start_with_is_refused_in_words(change, words):
 
 
 def test_a_refused_start_shows_words_and_no_traceback():
-    environ = {"DATABASE_URL": GOOD["DATABASE_URL"], "PATH": ""}
+    environ = os.environ | {"DATABASE_URL": GOOD["DATABASE_URL"], "SECRET_KEY": "", "FIELD_ENCRYPTION_KEYS": ""}
     command = [sys.executable, "manage.py", "check"]
     done = subprocess.run(command, cwd=CHECKOUT, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 1
