@@ -18,7 +18,7 @@ from agents_admin.text import clean
 
 LIMIT = 5
 _QUERY_LENGTH = 2_000
-_WORDS = 40
+_WORDS = 24
 _WORD_LENGTH = 100
 _QUOTED = re.compile('["\u201c\u201e\u201d]([^"\u201c\u201e\u201d]+)["\u201c\u201d]')
 _LANGUAGES = ["english", "german", "french", "spanish", "italian", "portuguese", "dutch"]
@@ -27,6 +27,7 @@ _ASKING = frozenset(
     """
     many much get gets got getting need needs want would could may might must shall please tell know let explain show
     find give happens happen long often whether rule rules policy policies allowed permitted information details
+    say says mean means hi hello hey thanks thank
     """.split()  # noqa: SIM905 - a list of words reads best as words
 )
 """English words of asking that Postgres' list of function words lacks: a question holds them, its answer does not."""
@@ -37,47 +38,41 @@ WITH word AS (
 ), language AS (
     SELECT name FROM unnest(%(languages)s::regconfig[]) WITH ORDINALITY AS known (name, place)
     ORDER BY (SELECT count(*) FROM word WHERE to_tsvector(name, w) = '') DESC, place LIMIT 1
-), term AS (
-    SELECT DISTINCT
-        (quote_start || replace(replace(lexeme, '\\', '\\\\'), quote_start, quote_start || quote_start) || quote_start)
-            ::tsquery AS query
-    FROM word, language, (SELECT chr(39) AS quote_start), unnest(tsvector_to_array(to_tsvector('english', w))) AS lexeme
+), term AS MATERIALIZED (
+    SELECT DISTINCT lexeme,
+        (quote || replace(replace(lexeme, '\\', '\\\\'), quote, quote || quote) || quote)::tsquery AS query
+    FROM word, language, (SELECT chr(39) AS quote), unnest(tsvector_to_array(to_tsvector('english', w))) AS lexeme
     WHERE to_tsvector(language.name, w) <> ''
-), wanted AS (
-    SELECT string_agg(query::text, ' | ')::tsquery AS query FROM term
-), passage AS (
-    SELECT c.id, m.name AS memory, d.title AS document, c.number, c.text, c.heading, c.terms
-    FROM agents_admin_chunk c
-    JOIN agents_admin_document d ON d.id = c.document_id
-    JOIN agents_admin_memory m ON m.id = d.memory_id
+), source AS MATERIALIZED (
+    SELECT d.id, d.title, m.name FROM agents_admin_document d JOIN agents_admin_memory m ON m.id = d.memory_id
     WHERE m.id = %(memory)s AND m.enabled AND d.state = 'ready'
-), hit AS MATERIALIZED (
-    SELECT * FROM passage WHERE terms @@ (SELECT query FROM wanted)
-), size AS (
-    SELECT greatest(count(*), 20)::float AS n FROM passage -- in a tiny memory every word looks common
-), weighed AS (
-    SELECT query, CASE WHEN named THEN 0.1
-        ELSE 0.5 + ln(1 + (n - held + 0.5) / (held + 0.5)) / ln(2 * n + 2) END AS weight
-    FROM size, (
-        SELECT query, (SELECT count(*) FROM hit WHERE hit.terms @@ query) AS held,
-            (SELECT to_tsvector('english', name) @@ query FROM agents_admin_memory WHERE id = %(memory)s) AS named
-        FROM term
-    ) AS counted
-), covered AS (
-    SELECT hit.id, sum(weight) / (SELECT sum(weight) FROM weighed) AS coverage
-    FROM hit JOIN weighed ON hit.terms @@ weighed.query GROUP BY hit.id
-)
-SELECT memory, document, number, text, score, heading FROM (
-    SELECT hit.*, coverage, max(coverage) OVER () AS best,
-        coverage * (0.8 + 0.2 * ts_rank_cd(terms, (SELECT query FROM wanted), 1 | 32)) AS score
-    FROM hit JOIN covered USING (id)
+), held AS MATERIALIZED (
+    SELECT lexeme, found.id FROM term, LATERAL (  -- OFFSET keeps it apart, so that the index on terms answers it
+        SELECT id, document_id FROM agents_admin_chunk WHERE terms @@ query OFFSET 0
+    ) AS found
+    WHERE document_id IN (SELECT id FROM source)
+), size AS (  -- in a tiny memory every word would look common
+    SELECT greatest(count(*), 20)::float AS n FROM agents_admin_chunk WHERE document_id IN (SELECT id FROM source)
+), weighed AS MATERIALIZED (
+    SELECT lexeme, CASE WHEN to_tsvector('english', (SELECT min(name) FROM source)) @@ query THEN 0.1
+        ELSE 0.5 + ln(1 + (n - count(id) + 0.5) / (count(id) + 0.5)) / ln(2 * n + 2) END AS weight
+    FROM size, term LEFT JOIN held USING (lexeme) GROUP BY lexeme, query, n
+), covered AS MATERIALIZED (
+    SELECT id, sum(weight) / (SELECT sum(weight) FROM weighed) AS coverage
+    FROM held JOIN weighed USING (lexeme) GROUP BY id
+), candidate AS (
+    SELECT c.*, coverage FROM covered JOIN agents_admin_chunk c USING (id)
     WHERE coverage >= 0.5 AND NOT EXISTS (
         SELECT FROM unnest(%(phrases)s::text[]) AS phrase, phraseto_tsquery('english', phrase) AS exact
-        WHERE numnode(exact) > 0 AND NOT terms @@ exact
+        WHERE numnode(exact) > 0 AND NOT c.terms @@ exact
     )
-) AS ranked
-WHERE coverage >= 0.7 * best
-ORDER BY score DESC, id LIMIT %(limit)s
+    ORDER BY coverage DESC, c.id LIMIT 50
+)
+SELECT source.name AS memory, title AS document, number, text, heading, coverage
+    * (0.8 + 0.2 * ts_rank_cd(terms, (SELECT string_agg(query::text, ' | ')::tsquery FROM term), 1 | 32)) AS score
+FROM candidate JOIN source ON source.id = document_id
+WHERE coverage >= 0.7 * (SELECT max(coverage) FROM candidate)
+ORDER BY score DESC, candidate.id LIMIT %(limit)s
 """
 """Rows of `Hit`, best first. Its parameters are made by `parameters`."""
 
@@ -90,8 +85,8 @@ class Hit:
     document: str
     number: int
     text: str
-    score: float
     heading: str
+    score: float
 
 
 def parameters(memory_id: int, query: str, limit: int = LIMIT) -> dict[str, Any]:

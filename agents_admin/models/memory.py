@@ -72,7 +72,8 @@ class Chunk(models.Model):
     class Meta:
         ordering = ("document", "number")
         constraints = (models.UniqueConstraint(fields=("document", "number"), name="chunk_number_once"),)
-        indexes = (GinIndex(fields=("terms",), name="chunk_terms"),)
+        # Written at once: a search soon after an upload would otherwise read a long list of what is not in it yet.
+        indexes = (GinIndex(fields=("terms",), name="chunk_terms", fastupdate=False),)
 
     def __str__(self) -> str:
         return f"{self.document_id} · {self.number}"
