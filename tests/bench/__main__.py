@@ -6,10 +6,12 @@ docs/performance.md says what each figure means.
 import argparse
 import os
 import platform
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from statistics import median
 
@@ -19,7 +21,7 @@ import uvloop
 from tests.bench import measure
 from tests.bench.figures import Figure, table
 from tests.bench.load import load
-from tests.bench.measure import Rounds
+from tests.bench.measure import Held, Rounds
 from tests.bench.product import ROSTER
 from tests.bench.sides import Bench, start
 
@@ -29,11 +31,11 @@ class Plan:
     """How much is measured: `seconds` of each load on each side, `hold` for each number of streams."""
 
     clients: tuple[int, ...] = (1, 16, 64)
-    seconds: float = 2.5
-    rounds: int = 4
+    seconds: float = 2.0
+    rounds: int = 3
     streams: tuple[int, ...] = (1, 100, 500)
     hold: float = 4.0
-    counted: int = 9
+    counted: int = 7
 
 
 QUICK = Plan(clients=(1, 16), seconds=0.8, rounds=1, streams=(1, 25), hold=1.2, counted=3)
@@ -46,6 +48,7 @@ def main() -> None:
     options = asked.parse_args()
     began, plan = time.monotonic(), QUICK if options.quick else Plan()
     with ExitStack() as stack:
+        say("Starting a model server, a database, Roster and bare")
         bench = start(stack)
         figures = list(measured(bench, plan))
     print(table(figures))
@@ -65,15 +68,22 @@ def circumstances() -> str:
 
 def measured(bench: Bench, plan: Plan) -> Iterator[Figure]:
     measure.warm_up(bench.sides)
-    loads = {
-        clients: measure.by_turns(bench.sides, "plain", clients, plan.seconds, plan.rounds, bench.database)
-        for clients in plan.clients
-    }
+    loads = {}
+    for clients in plan.clients:
+        say(f"Runs of {clients} clients")
+        loads[clients] = measure.by_turns(bench.sides, "plain", clients, plan.seconds, plan.rounds, bench.database)
     yield from plain_figures(bench, plan, loads)
+    say("Runs whose words come one by one")
     paced = measure.by_turns(bench.sides, "paced", 16, plan.seconds, plan.rounds, bench.database)
     yield cpu_figure("CPU per run, words 10 ms apart", paced)
+    say("SQL statements")
     yield from statement_figures(bench, plan)
+    say(f"Open streams, up to {plan.streams[-1]}")
     yield from stream_figures(bench, plan)
+
+
+def say(what: str) -> None:
+    print(f"{what} …", file=sys.stderr, flush=True)
 
 
 def plain_figures(bench: Bench, plan: Plan, loads: dict[int, dict[str, Rounds]]) -> Iterator[Figure]:
@@ -112,12 +122,17 @@ def statement_figures(bench: Bench, plan: Plan) -> Iterator[Figure]:
 def stream_figures(bench: Bench, plan: Plan) -> Iterator[Figure]:
     bare = uvloop.run(measure.hold(bench.bare, plan.streams, plan.hold, lambda: 0))
     roster = uvloop.run(measure.hold(bench.roster, plan.streams, plan.hold, lambda: bench.database.connections(ROSTER)))
-    for ours, theirs in zip(roster, bare, strict=True):
-        at = f"{ours.streams} open streams"
-        yield Figure(f"threads, {at}", "", ours.threads, theirs.threads)
-        yield Figure(f"memory, {at}", "MB", ours.megabytes, theirs.megabytes)
-        yield Figure(f"database connections, {at}", "", ours.connections)
-        yield Figure(f"delay of events, p95, {at}", "ms", ours.late_ms, theirs.late_ms)
+    for streams, ours, theirs in zip_longest(plan.streams, roster, bare):
+        at = f"{streams} open streams"
+        yield held_figure(f"threads, {at}", "", lambda one: one.threads, ours, theirs)
+        yield held_figure(f"memory, {at}", "MB", lambda one: one.megabytes, ours, theirs)
+        yield held_figure(f"database connections, {at}", "", lambda one: one.connections, ours, None)
+        yield held_figure(f"delay of events, p95, {at}", "ms", lambda one: one.late_ms, ours, theirs)
+
+
+def held_figure(name: str, unit: str, of: Callable[[Held], float], *sides: Held | None) -> Figure:
+    """Nothing for a side that did not get so many streams to begin in time."""
+    return Figure(name, unit, *(None if side is None else of(side) for side in sides))
 
 
 if __name__ == "__main__":

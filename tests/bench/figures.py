@@ -10,7 +10,7 @@ class Figure:
 
     name: str
     unit: str
-    roster: float
+    roster: float | None
     bare: float | None = None
     direct: float | None = None
 
@@ -20,7 +20,7 @@ class Figure:
 
     @property
     def ratio(self) -> float | None:
-        return self.roster / self.bare if self.bare else None
+        return self.roster / self.bare if self.roster is not None and self.bare else None
 
     def as_json(self) -> dict[str, object]:
         values = {"roster": self.roster, "bare": self.bare, "direct": self.direct, "ratio": self.ratio}
