@@ -85,7 +85,7 @@ def test_hostile_text_is_cleaned_and_answered(api):
 
 def test_unknown_filters_and_wrong_values_are_refused(api):
     for path, field in (
-        ("/runs?stauts=failed", "stauts"),
+        ("/runs?state=failed", "state"),
         ("/runs?status=broken", "status"),
         ("/runs?thread=no-id", "thread"),
         ("/runs?cursor=nonsense", "cursor"),

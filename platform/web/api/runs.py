@@ -17,7 +17,7 @@ from runtime.resolve import agents_for
 from web.api import rows
 from web.api.agui import AguiRenderer
 from web.api.cursor import NEWEST_CREATED, page
-from web.api.schema import After, AgentOut, Agents, Events, NewRun, Page, Refusal, RunFilter, RunOut
+from web.api.schema import After, AgentOut, Agents, Events, NewRun, Page, Refusal, RepeatKey, RunFilter, RunOut
 from web.api.wire import ApiRequest, only_known_filters
 from web.sse import RunHead, stream_response
 
@@ -43,8 +43,8 @@ async def start_run(
     request: ApiRequest,
     payload: NewRun,
     idempotency_key: Annotated[
-        str | SkipJsonSchema[None],
-        Header(None, alias="Idempotency-Key", max_length=200, pattern="^[!-~]+$"),
+        RepeatKey | SkipJsonSchema[None],
+        Header(None, alias="Idempotency-Key", description="The same key, the same run."),
     ] = None,
 ) -> Status[RunOut] | HttpResponseBase:
     """202 with the run; 200 with the finished run when it ends within `wait`; its events when you accept

@@ -18,6 +18,7 @@ MAX_WAIT_SECONDS = 55
 
 Slug = Annotated[str, Field(min_length=1, max_length=50, description="An agent's slug.")]
 Title = Annotated[str, Field(max_length=200)]
+RepeatKey = Annotated[str, Field(max_length=200, pattern="^[!-~]+$")]
 ThreadId = Annotated[UUID, Field(strict=False, description="A thread's id.")]
 
 
