@@ -104,7 +104,7 @@ async def _stop(visitor: Actor) -> None:
     for run in runs:
         await execute.cancel(visitor, run)
     await asyncio.gather(*(execute.wait(run, STOPPING_SECONDS) for run in runs))
-    if await is_open.aexists():
+    if await is_open.all().aexists():  # asked anew
         raise RunError("run_in_progress", "An answer is still being written. Stop it, then try again.")
 
 
