@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from django.contrib import admin, messages
 from django.contrib.admin import ActionLocation
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import ValidationError
+from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import IntegrityError, models
 from django.forms import BaseInlineFormSet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
@@ -110,6 +110,24 @@ class ModelPage(PlainFields, ModelAdmin):
         if row is None:
             raise Http404
         return row
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """What the address fills in; ids that can't be any are left out."""
+        given = super().get_changeform_initial_data(request)
+        return {name: value for name, value in given.items() if self._can_be(name, value)}
+
+    def _can_be(self, name: str, value: Any) -> bool:
+        try:
+            related = self.opts.get_field(name).related_model
+            for each in value if isinstance(value, list) else [value]:
+                if related:
+                    related._meta.pk.to_python(each)
+        except (FieldDoesNotExist, ValidationError):
+            return False
+        return True
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        return super().get_search_results(request, queryset, clean(search_term))
 
     def get_action_choices(
         self, request: HttpRequest, default_choices: Any = None, action_location: Any = ActionLocation.CHANGE_LIST

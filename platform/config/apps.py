@@ -1,5 +1,10 @@
 from django.apps import AppConfig, apps
 from django.contrib import admin
+from django.contrib.admin.apps import AdminConfig
+
+
+class RosterAdminConfig(AdminConfig):
+    default_site = "config.admin_site.RosterAdminSite"
 
 
 class ConfigConfig(AppConfig):

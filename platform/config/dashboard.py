@@ -25,7 +25,6 @@ class Step:
 def first_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """What the template shows, as far as this person may view it."""
     return context | {
-        "title": "Home",
         "steps": _steps() if _may_view(request, Agent) else [],
         "counts": [
             (str(row._meta.verbose_name_plural), _count(row), _link(row)) for row in _COUNTED if _may_view(request, row)

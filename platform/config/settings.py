@@ -20,8 +20,8 @@ ALLOWED_HOSTS = list(ENV.allowed_hosts)
 CSRF_TRUSTED_ORIGINS = list(ENV.csrf_trusted_origins)
 
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "config.apps.RosterAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -35,7 +35,7 @@ INSTALLED_APPS = [
     "agents_admin",
     "runtime",
     "web",
-    "config",
+    "config.apps.ConfigConfig",
 ]
 
 MIDDLEWARE = [

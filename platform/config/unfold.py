@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.http import HttpRequest
+from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 
@@ -31,6 +32,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_SUBHEADER": "Agents and who they ask",
     "SITE_SYMBOL": "groups",
     "DASHBOARD_CALLBACK": "config.dashboard.first_page",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("img/icon.svg")}],
     "SITE_URL": "/chat/",
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,

@@ -1,0 +1,113 @@
+"""An administrator with a browser, and with a keyboard alone."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
+from playwright.sync_api import Page, expect
+
+from agents_admin.models import Agent, Delegation, Tool
+from tests import world
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def steady_types(site: str) -> None:
+    """The served process remembers the ids of content types, which each test's flush would give anew."""
+    kinds = list(ContentType.objects.order_by("app_label", "model").values("app_label", "model"))
+    Permission.objects.all().delete()
+    ContentType.objects.all().delete()
+    ContentType.objects.bulk_create(ContentType(pk=number, **kind) for number, kind in enumerate(kinds, 1))
+    ContentType.objects.clear_cache()
+
+
+def sign_in(page: Page) -> None:
+    page.goto("/admin/login/?next=/admin/")
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password").fill(world.PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="First steps")).to_be_visible()
+
+
+def choose(page: Page, field: str, what: str) -> None:
+    """Type into the search of an autocomplete field and take what it finds."""
+    page.locator(f"#id_{field} + .select2").click()
+    page.locator(".select2-search__field").last.fill(what)
+    page.locator(".select2-results__option", has_text=what).first.click()
+
+
+def save(page: Page) -> None:
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("#changelist")).to_be_visible()
+
+
+def test_ada_makes_a_tool(page):
+    world.house()
+    sign_in(page)
+    page.goto("/admin/agents_admin/tool/add/")
+    page.get_by_label("Name", exact=False).first.fill("Order status")
+    expect(page.get_by_label("Time zone")).to_be_hidden()
+    page.get_by_label("Kind").select_option(label="Clock")
+    expect(page.get_by_label("Address")).to_be_hidden()
+    page.get_by_label("Kind").select_option(label="Web request")
+    page.get_by_label("Address").fill("https://shop.example/orders/{order_id}")
+    page.get_by_label("Name, row 1").fill("order_id")
+    page.get_by_label("Goes into, row 1").select_option("path")
+    page.get_by_role("button", name="Add a row").press("Enter")
+    page.keyboard.type("lang")
+    page.get_by_role("button", name="Add a row").press("Enter")
+    page.get_by_role("button", name="Remove this row").last.press("Enter")
+    save(page)
+    tool = Tool.objects.get(slug="order-status")
+    assert tool.settings["parameters"] == [{"name": "order_id", "in": "path"}, {"name": "lang"}]
+
+
+def test_ada_makes_an_agent_with_a_tool_that_delegates(page):
+    house = world.house()
+    sign_in(page)
+    page.goto("/admin/agents_admin/agent/add/")
+    page.locator("#id_name").press_sequentially("Shop helper")
+    expect(page.locator("#id_slug")).to_have_value("shop-helper")
+    page.get_by_role("button", name="Model and answers").press("Enter")
+    choose(page, "model", "Small")
+    page.get_by_role("button", name="Who may use it").press("Enter")
+    expect(page.locator(".field-row", has=page.locator("#id_groups"))).to_be_hidden()
+    page.locator("#tabs-items").get_by_text("Tools").click()
+    page.locator("#agent_tools-group .add-row").get_by_text("Add another").click()
+    choose(page, "agent_tools-0-tool", "Calculator")
+    page.locator("#tabs-items").get_by_text("Roster").click()
+    page.locator("#roster-group .add-row").get_by_text("Add another").click()
+    choose(page, "roster-0-delegate", "HR desk")
+    page.locator("#id_roster-0-when_to_use").fill("Questions about people.")
+    save(page)
+    agent = Agent.objects.get(slug="shop-helper")
+    assert [row.tool for row in agent.agent_tools.all()] == [house.calculator]
+    line = Delegation.objects.get(coordinator=agent)
+    assert (line.delegate.name, line.when_to_use) == ("HR desk", "Questions about people.")
+
+    page.goto(f"/admin/agents_admin/agent/{agent.pk}/change/")
+    assert page.get_by_role("link", name="Talk to it").get_attribute("href").endswith(f"/{agent.pk}/talk/")
+
+
+def test_a_circle_is_shown_at_the_row_on_its_tab(page):
+    house = world.house()
+    sign_in(page)
+    page.goto(f"/admin/agents_admin/agent/{house.librarian.pk}/change/#roster")
+    page.locator("#roster-group .add-row").get_by_text("Add another").click()
+    choose(page, "roster-0-delegate", "Concierge")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Librarian → Concierge → HR desk → Librarian")).to_be_visible()
+
+
+def test_a_row_is_duplicated_and_a_provider_tested_by_dialog(page):
+    house = world.house()
+    sign_in(page)
+    page.goto("/admin/agents_admin/agent/")
+    page.get_by_role("button", name="What to do with this row").first.press("Enter")
+    page.get_by_text("Duplicate", exact=True).first.click()
+    page.get_by_role("button", name="Duplicate").click()
+    expect(page.locator("#id_name")).to_have_value("Analyst (copy)")
+    page.goto(f"/admin/agents_admin/provider/{house.provider.pk}/change/")
+    page.get_by_text("Test connection").first.click()
+    page.get_by_role("button", name="Test", exact=True).click()
+    expect(page.get_by_text("there is nothing to test")).to_be_visible()
