@@ -195,6 +195,15 @@ def test_a_refused_delegation_is_a_failed_card() -> None:
     ]
 
 
+def test_an_unknown_tool_does_not_tell_the_names_of_the_known_ones() -> None:
+    called = e.ToolCalled(ROOT, CALL, "nothing", "nothing", "unknown")
+    words = shown(
+        called, e.ToolReturned(ROOT, CALL, False, "There is no tool 'nothing'. Tools: ask_secret.", "unknown")
+    )
+    assert "there is no such tool" in words
+    assert "ask_secret" not in words
+
+
 def test_a_failed_delegate_says_so_in_the_public_sentence() -> None:
     failed = e.DelegateFailed(ROOT, CALL, HR.run, "timeout", "HR desk took too long.", 60)
     words = shown(ASKED, e.DelegateStarted(ROOT, CALL, HR, "leave"), e.RunStarted(HR), failed)

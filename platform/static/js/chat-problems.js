@@ -43,17 +43,33 @@ document.addEventListener(
 
 document.addEventListener("htmx:error", () => say(UNREACHABLE));
 
-document.addEventListener("htmx:sse:error", (event) => {
-  const { status } = event.detail;
+// A stream that was open comes back by itself (hx-sse); one that could not be opened is opened again.
+
+const STREAM = "[hx-sse\\:connect]";
+const PAUSE_MS = 2000;
+
+function lost(stream, status) {
   if (status >= 400 && status < 500) {
-    event.target.remove();
+    stream.remove();
     explain(status);
-  } else {
-    event.target.closest?.(".turn")?.setAttribute("data-offline", "");
-    document.getElementById("announcer").textContent = "The connection was lost. Reconnecting.";
+    return;
   }
+  stream.closest(".turn").setAttribute("data-offline", "");
+  document.getElementById("announcer").textContent = "The connection was lost. Reconnecting.";
+}
+
+document.addEventListener("htmx:sse:error", (event) => {
+  if (event.target.matches?.(STREAM)) lost(event.target, event.detail.status);
+});
+
+document.addEventListener("htmx:finally:request", (event) => {
+  const { sourceElement: stream, response } = event.detail.ctx;
+  if (!stream.isConnected || !stream.matches(STREAM) || response?.status === 200) return;
+  lost(stream, response?.status);
+  setTimeout(() => htmx.process(stream, true), PAUSE_MS);
 });
 
 document.addEventListener("htmx:sse:after:connection", (event) => {
   event.target.closest?.(".turn")?.removeAttribute("data-offline");
+  document.getElementById("composer-problem")?.replaceChildren();
 });

@@ -129,7 +129,9 @@ class ChatRenderer:
         if call is None or event.call in self._delegates:
             return []
         state = _state(event.ok, event.seconds, words.REFUSED.get(event.reason, "failed"))
-        result = _render("returned", ok=event.ok, text=_cut(event.content))
+        # The model is told the names of its tools then, hidden delegates' among them.
+        content = "The agent asked for a tool that it does not have." if event.reason == "unknown" else event.content
+        result = _render("returned", ok=event.ok, text=_cut(content))
         if call.kind == "delegate":  # refused before it started
             return [self._card(call, state=state, returned=result), self._announce(f"{call.label} was refused.")]
         return [Patch(f"cs-{event.call}", state), Patch(f"cr-{event.call}", result)]
