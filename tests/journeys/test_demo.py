@@ -5,8 +5,12 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from agents_admin.models import Agent, Document, Memory, Model, Provider
+from agents_admin.models import Agent, Document, Memory, Model, Provider, Tool
+from agents_admin.portable.applying import apply
+from agents_admin.portable.exporting import export
 from agents_admin.search_memory import search
+from runtime.models import Run
+from tests import world
 
 pytestmark = pytest.mark.django_db
 
@@ -66,6 +70,40 @@ def test_an_address_that_can_not_be_used_is_said_and_the_demo_stays_offline(sett
     settings.OPENAI_BASE_URL = "http://models.example/v1"
     assert "plain http" in demo()
     assert Model.objects.get(slug="demo").provider.kind == "offline"
+
+
+def test_the_demo_exported_and_applied_to_an_empty_database_is_the_demo(tmp_path):
+    demo()
+    first = export()
+    Agent.objects.all().delete()
+    Memory.objects.all().delete()
+    Tool.objects.all().delete()
+    Model.objects.all().delete()
+    Provider.objects.all().delete()
+    (tmp_path / "demo.yaml").write_text(first)
+    apply(tmp_path / "demo.yaml", {})
+    assert export() == first
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("question", "asked", "answer"),
+    [
+        ("How many days of annual leave do I get?", ["HR desk", "Librarian"], "28 days"),
+        ("What is 1,249 * 0.21?", ["Analyst"], "262.29"),
+        ("What is the wifi password?", ["HR desk", "Librarian", "Analyst"], "Nothing found"),
+    ],
+)
+def test_concierge_hands_the_question_on_and_brings_the_answer_back(question, asked, answer):
+    demo()
+    world.ada()
+    call_command("talk", "concierge", question, stdout=StringIO())
+    runs = Run.objects.order_by("created_at")
+    assert [run.agent_label for run in runs] == ["Concierge", *asked]
+    assert runs[0].status == "completed"
+    assert answer in runs[0].output
+    if "28" in answer:
+        assert "Leave, passage 1" in runs[0].output
 
 
 @pytest.mark.parametrize(

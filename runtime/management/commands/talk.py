@@ -1,4 +1,5 @@
 import asyncio
+import os
 import sys
 from argparse import ArgumentParser
 from typing import Any
@@ -32,6 +33,9 @@ class Command(BaseCommand):
             raise CommandError(error.message) from None
         except KeyboardInterrupt:
             raise CommandError("Stopped.", returncode=130) from None
+        except BrokenPipeError:  # whoever read our output has gone, as `head` does
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
         if status not in _ANSWERED:
             sys.exit(1)
 
