@@ -1,15 +1,30 @@
 """What must still be said about a log that broke off: plain functions over events."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
 from uuid import UUID
 
 from runtime import events
-from runtime.events import Event, Origin
-
-DIED = "The server stopped while this was being answered. Please ask again."
+from runtime.events import Event, Status
 
 
-def closes(log: Iterable[Event]) -> list[Event]:
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the runs of a log that broke off end. `words` are for the person who asked."""
+
+    status: Status
+    reason: str = ""
+    words: str = ""
+
+
+STOPPED = Ending("cancelled")
+DIED = Ending(
+    "failed", "process_died", "The server stopped several times while this was being answered. Please ask again."
+)
+
+
+def closes(log: Iterable[Event], ending: Ending) -> list[Event]:
     """One close for everything that is open, innermost first, the terminal event last; empty for a finished log."""
     opened: dict[Door, tuple[int, Event]] = {}
     texts: dict[UUID, list[str]] = {}
@@ -22,7 +37,7 @@ def closes(log: Iterable[Event]) -> list[Event]:
     # A run opens before what is inside it, a delegate's run after the call and the delegate that hold it: backwards,
     # the closes come innermost first.
     newest_first = sorted(opened.values(), key=lambda entry: entry[0], reverse=True)
-    return [_closing(event, texts) for _, event in newest_first]
+    return [_closing(event, texts, ending) for _, event in newest_first]
 
 
 def _keep_text(event: Event, texts: dict[UUID, list[str]]) -> None:
@@ -66,21 +81,27 @@ def shuts(event: Event) -> Door | None:
     return None
 
 
-def _closing(event: Event, texts: dict[UUID, list[str]]) -> Event:
+def _closing(event: Event, texts: dict[UUID, list[str]], ending: Ending) -> Event:
     match event:
         case events.RunStarted(of=of):
-            return events.RunFinished(of, "failed", "process_died", DIED)
+            return events.RunFinished(of, ending.status, ending.reason, ending.words)
         case events.MessageStarted(of=of, message=message):
             return events.MessageFinished(of, message, "".join(texts.get(message, ())), complete=False)
         case events.ReasoningStarted(of=of, message=message):
             return events.ReasoningFinished(of, message)
         case events.ToolCalled(of=of, call=call):
-            return events.ToolReturned(of, call, False, "The server stopped during this call.", "failed")
+            return events.ToolReturned(of, call, False, "The call was stopped.", "cancelled")
         case events.DelegateStarted(of=of, call=call, child=child):
-            return events.DelegateFailed(of, call, child.run, "failed", f"{child.agent} could not answer.")
+            return events.DelegateFailed(of, call, child.run, _reason(ending), f"{child.agent} was stopped.")
     raise AssertionError(event)
 
 
-def unstarted(of: Origin) -> list[Event]:
-    """The log of a run whose process died before the first event was written."""
-    return [events.RunStarted(of), events.RunFinished(of, "failed", "process_died", DIED)]
+def _reason(ending: Ending) -> Literal["cancelled", "failed"]:
+    return "cancelled" if ending.status == "cancelled" else "failed"
+
+
+def interruption(log: Iterable[Event]) -> list[Event]:
+    """The closes of messages that broke off with a process: another one says them again. Everything else stays open."""
+    return [
+        close for close in closes(log, DIED) if isinstance(close, events.MessageFinished | events.ReasoningFinished)
+    ]

@@ -10,18 +10,18 @@ from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
 
 from agents_admin.actor import Actor
-from agents_admin.search_memory import SEARCH_SQL
-from agents_admin.search_memory import parameters as search_parameters
 from agents_admin.text import clean
-from runtime import rights, store
+from runtime import crash, rights, store
 from runtime.errors import RunError
 from runtime.events import Logged, Origin, ends
 from runtime.hub import CANCEL, rung
-from runtime.ports import Passage, Ports, Turn
+from runtime.past_turns import conversation
+from runtime.ports import Ports, Turn
 from runtime.record import Log
 from runtime.resolve import may_call, resolve
 from runtime.run import run
 from runtime.runner import LEASE_SECONDS, runner
+from runtime.search import search
 from runtime.spec import RuntimeAgent
 from runtime.store import Row
 
@@ -34,10 +34,6 @@ SELECT t.agent_id, EXISTS (
     AND r.status IN ('queued', 'running', 'waiting_approval', 'needs_review')) AS busy
 FROM runtime_thread t WHERE t.id = %(thread)s AND {rights.owned("t")}
 """
-_HISTORY = """
-SELECT role, text FROM runtime_message WHERE thread_id = %s AND complete AND text <> ''
-ORDER BY created_at DESC, n DESC LIMIT %s
-"""
 _REPEATED = "SELECT id, thread_id, idempotency_hash FROM runtime_run WHERE user_id = %s AND idempotency_key = %s"
 _BEGIN = """
 WITH thread AS (
@@ -47,10 +43,11 @@ WITH thread AS (
 ), begun AS (
     INSERT INTO runtime_run (id, root_id, depth, thread_id, agent_id, agent_slug, agent_label, view, channel,
         api_key_id, status, reason, error, detail, input, output, metadata, input_tokens, output_tokens, omitted,
-        idempotency_key, idempotency_hash, owner_process, lease_until, cancel_requested, user_id, widget_id, visitor)
+        idempotency_key, idempotency_hash, epoch, attempts, owner_process, lease_until, cancel_requested, user_id,
+        widget_id, visitor)
     VALUES (%(run)s, %(run)s, 0, %(thread)s, %(agent)s, %(slug)s, %(label)s, %(view)s, %(channel)s, %(key)s,
         'queued', '', '', '', %(text)s, '', %(metadata)s, 0, 0, %(omitted)s, %(idempotency_key)s,
-        %(idempotency_hash)s, %(process)s, now() + make_interval(secs => %(lease)s), false, %(user)s, %(widget)s,
+        %(idempotency_hash)s, 0, 1, %(process)s, now() + make_interval(secs => %(lease)s), false, %(user)s, %(widget)s,
         %(visitor)s)
 )
 INSERT INTO runtime_message (id, thread_id, run_id, role, text, complete, n)
@@ -109,6 +106,7 @@ async def start(actor: Actor, request: Request) -> Started:
         if repeated is None:
             raise
         return repeated
+    crash.point("run-stored")
     turns.append(Turn("user", text))
     _launch(actor, world, run_id, turns)
     return Started(run_id, thread)
@@ -144,7 +142,7 @@ async def follow(root: UUID, after: int = 0, *, seconds: float | None = None) ->
         while True:
             bell.clear()
             log = runner().log(root)
-            batch = log.events[after:] if log else await store.load_log(root, after)
+            batch = log.since(after) if log else await store.load_log(root, after)
             after = batch[-1].n if batch else after
             yield batch
             if batch and ends(batch[-1].event):
@@ -165,19 +163,13 @@ async def owned_thread(actor: Actor, run_id: UUID) -> UUID:
 
 def _launch(actor: Actor, world: RuntimeAgent, run_id: UUID, turns: list[Turn]) -> None:
     here = runner()
-    log = here.writer.open(run_id)
+    log = here.writer.open(run_id, 0)
     origin = Origin(run_id, run_id, world.root.label, world.root.slug, view=world.root.view)
     here.launch(run_id, run(world, origin, turns, _ports(actor, log)))
 
 
 def _ports(actor: Actor, log: Log) -> Ports:
     return Ports(log=log, may_call=partial(may_call, actor), search=search, http=runner().http)
-
-
-async def search(memory_id: int, query: str) -> list[Passage]:
-    """The best passages of a memory (runtime.ports.SearchMemory)."""
-    rows = await store.fetch(SEARCH_SQL, search_parameters(memory_id, query))
-    return [Passage(**row) for row in rows]
 
 
 def _checked_text(raw: str) -> str:
@@ -214,8 +206,7 @@ async def _conversation(actor: Actor, request: Request, world: RuntimeAgent) -> 
         raise RunError("invalid", "This thread belongs to another agent.", "thread")
     if found[0]["busy"]:
         raise _in_progress()
-    rows = await store.fetch(_HISTORY, (request.thread, world.root.history_messages))
-    return [Turn(row["role"], row["text"]) for row in reversed(rows)]
+    return await conversation(request.thread, world.root.history_messages)
 
 
 def _in_progress() -> RunError:

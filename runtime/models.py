@@ -90,6 +90,8 @@ class Run(Owner):
     omitted = models.JSONField(default=list, blank=True)
     idempotency_key = models.CharField(max_length=200, null=True)
     idempotency_hash = models.CharField(max_length=64, default="", blank=True)
+    epoch = models.PositiveIntegerField(default=0, help_text="Counts its owners: a write of an earlier one is refused.")
+    attempts = models.PositiveSmallIntegerField(default=1)
     owner_process = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
     cancel_requested = models.BooleanField(default=False)

@@ -63,7 +63,17 @@ class Log(Protocol):
         """Append to a message; deltas that come close together become one event."""
 
     async def commit(self) -> None:
-        """Wait until everything recorded so far is committed: what an `acts` tool does comes after its row."""
+        """Wait until everything recorded so far is committed: what an `acts` tool does comes after its row.
+
+        Raises RunLost when another process has taken the run over: nothing may be done for it here any more.
+        """
+
+    def acting(self, calls: int) -> None:
+        """One more (1) or one fewer (-1) call that acts is under way: a process that stops waits for these."""
+
+
+class RunLost(Exception):  # noqa: N818 - it is a fact, not a fault
+    """Another process runs this run now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +146,7 @@ class Turn:
     role: Literal["system", "user", "assistant", "tool"]
     text: str
     calls: tuple["PastCall", ...] = ()
+    ok: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +176,7 @@ class Reply:
     output_tokens: int
     estimated: bool = False
     finish: str = ""
+    calls: tuple[RequestedCall, ...] = ()
 
 
 class Conversation(Protocol):
@@ -174,20 +186,21 @@ class Conversation(Protocol):
     def final(self) -> bool:
         """Whether the model call under way must answer without tools: it is the last one allowed."""
 
-    def step(self) -> bool:
+    async def step(self) -> bool:
         """Before each model call. False: no further call is allowed, the run ends here."""
 
     def said(self, delta: str) -> None: ...
 
     def thought(self, delta: str) -> None: ...
 
-    def replied(self, reply: Reply) -> None: ...
+    def fell_back(self, failed: str, to: str, why: str) -> None:
+        """A model could not be reached before it said anything; the next one is asked."""
 
-    def requested(self, calls: Sequence[RequestedCall]) -> None:
-        """The tool calls of one reply, in order, before any of them is performed."""
+    def replied(self, reply: Reply) -> None:
+        """One whole step of the model: its text and the calls it asks for, in order, none of them performed yet."""
 
     async def perform(self, name: str, arguments: Mapping[str, object]) -> str:
         """Do one requested call and give what the model reads. Raises nothing but cancellation."""
 
-    def refusal(self, call: UUID) -> str:
-        """What the model reads about a call that names no tool of this agent."""
+    def result(self, call: UUID) -> ToolResult:
+        """What a call of the step under way came to; calls of unknown tools have a result too."""

@@ -4,7 +4,7 @@ All statements of a batch are one transaction, sent as one pipeline: one round t
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -16,11 +16,15 @@ from runtime.events import Logged, Origin
 type Numbered = tuple[UUID, Logged]
 type Values = list[tuple[object, ...]]
 
+_OWN = """
+SELECT r.id FROM runtime_run r JOIN unnest(%s::uuid[], %s::int[]) AS o(id, epoch) USING (id, epoch)
+ORDER BY r.id FOR NO KEY UPDATE OF r
+"""
+"""The runs that are still this owner's. Locked, so that nobody takes one over before the batch is committed."""
 _INSERT_EVENTS = """
 WITH written AS (
     INSERT INTO runtime_event (root_id, n, run_id, kind, data, at)
     SELECT * FROM unnest(%s::uuid[], %s::int[], %s::uuid[], %s::text[], %s::jsonb[], %s::timestamptz[])
-    ON CONFLICT DO NOTHING
     RETURNING root_id
 )
 SELECT pg_notify('roster_events', root_id::text) FROM (SELECT DISTINCT root_id FROM written) AS roots
@@ -28,9 +32,9 @@ SELECT pg_notify('roster_events', root_id::text) FROM (SELECT DISTINCT root_id F
 _INSERT_CHILDREN = """
 INSERT INTO runtime_run (id, root_id, parent_id, parent_call, depth, thread_id, agent_id, agent_slug, agent_label, view,
                          channel, status, reason, error, detail, input, output, metadata, input_tokens, output_tokens,
-                         omitted, idempotency_hash, cancel_requested, user_id, widget_id, visitor)
+                         omitted, idempotency_hash, cancel_requested, epoch, attempts, user_id, widget_id, visitor)
 SELECT c.id, root.id, c.parent, c.call, c.depth, root.thread_id, agent.id, c.slug, c.label, c.view,
-       root.channel, 'queued', '', '', '', c.task, '', '{}', 0, 0, '[]', '', false,
+       root.channel, 'queued', '', '', '', c.task, '', '{}', 0, 0, '[]', '', false, 0, 0,
        root.user_id, root.widget_id, root.visitor
 FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[], %s::text[])
      AS c(id, root, parent, call, depth, slug, label, view, task)
@@ -70,7 +74,7 @@ ON CONFLICT DO NOTHING
 """
 _TOUCH_THREADS = """
 UPDATE runtime_thread SET updated_at = now()
-WHERE id IN (SELECT thread_id FROM runtime_run WHERE id = ANY(%s::uuid[]) AND depth = 0)
+WHERE id IN (SELECT thread_id FROM runtime_run WHERE id = ANY(%s::uuid[]))
 """
 _START_CALLS = """
 INSERT INTO runtime_toolcall (id, run_id, name, label, kind, side_effect, arguments, state, reason, content, n,
@@ -82,7 +86,9 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::text
 ON CONFLICT DO NOTHING
 """
 _END_CALLS = """
-UPDATE runtime_toolcall SET state = e.state, reason = e.reason, content = e.content, seconds = e.seconds
+UPDATE runtime_toolcall
+SET state = CASE WHEN side_effect = 'acts' AND e.reason IN ('timeout', 'cancelled') THEN 'unknown' ELSE e.state END,
+    reason = e.reason, content = e.content, seconds = e.seconds
 FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::float8[]) AS e(id, state, reason, content, seconds)
 WHERE runtime_toolcall.id = e.id
 """
@@ -100,6 +106,7 @@ _ORDER = (
     _END_CALLS,
     _SAY,
     _FINISH_RUNS,
+    _TOUCH_THREADS,
 )
 
 
@@ -123,6 +130,8 @@ class Changes:
                 self.rows[_START_RUNS].append((of.run, logged.at))
             case events.RunFinished(status=status, reason=reason, error=error, detail=detail):
                 self.rows[_FINISH_RUNS].append((of.run, status, reason, error, detail, logged.at))
+                if of.depth == 0:
+                    self.rows[_TOUCH_THREADS].append((of.run,))
             case events.MessageFinished(message=message, text=text, complete=complete):
                 self.rows[_SAY].append((message, of.run, text, complete, logged.n, logged.at))
             case events.Usage(input_tokens=sent, output_tokens=got):
@@ -156,14 +165,19 @@ class Changes:
         ]
 
 
-async def write(batch: Sequence[Numbered]) -> None:
-    """Commit these events and what they change. Repeating a batch that was committed changes nothing but usage sums."""
-    changes = Changes()
-    for root, logged in batch:
-        changes.add(root, logged)
-    finished = [row[0] for row in changes.rows[_FINISH_RUNS]]
-    async with store.connection() as connection, connection.pipeline(), connection.transaction():
-        for sql, columns in changes.statements():
-            await connection.execute(sql, columns)
-        if finished:
-            await connection.execute(_TOUCH_THREADS, (finished,))
+async def write(epochs: Mapping[UUID, int], batch: Sequence[Numbered]) -> set[UUID]:
+    """Commit these events and what they change; gives the runs that are still owned under their `epochs`.
+
+    Nothing is written for the others: another process has taken them over.
+    """
+    async with store.connection() as connection, connection.transaction():
+        cursor = await connection.execute(_OWN, (list(epochs), list(epochs.values())))
+        owned = {row["id"] for row in await cursor.fetchall()}
+        changes = Changes()
+        for root, logged in batch:
+            if root in owned:
+                changes.add(root, logged)
+        async with connection.pipeline():
+            for sql, columns in changes.statements():
+                await connection.execute(sql, columns)
+    return owned

@@ -3,14 +3,16 @@
 import asyncio
 import contextvars
 import logging
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
 from psycopg import IntegrityError
 
-from runtime import project
+from runtime import crash, project
 from runtime.events import Event, Logged, MessageText, Origin, ends
+from runtime.ports import RunLost
 
 logger = logging.getLogger(__name__)
 
@@ -20,19 +22,44 @@ FLUSH_SECONDS = 0.02
 RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
-class Log:
-    """The log of one root run in the process that runs it. Watchers of this process read `events` at once."""
+NUMBERS_LEFT_FREE = 1_000
+"""After a takeover numbering goes on this much higher: readers may have seen events that no commit held."""
 
-    def __init__(self, root: UUID, written: Callable[[], None]) -> None:
+
+class Log:
+    """The log of one root run in the process that runs it. Watchers of this process read `events` at once.
+
+    `epoch` is the ownership under which events are written: a write of an earlier owner changes nothing. `before` are
+    the events of earlier owners.
+    """
+
+    def __init__(self, root: UUID, epoch: int, written: Callable[[], None], before: Sequence[Logged] = ()) -> None:
         self.root = root
-        self.events: list[Logged] = []
-        self.saved = 0
+        self.epoch = epoch
+        self.events: list[Logged] = list(before)
+        self.saved = len(before)
         self.ended = False
+        self.lost = False
+        self.acting_calls = 0
+        self._frozen = False
+        self._next = before[-1].n + NUMBERS_LEFT_FREE if before else 1
         self._held: dict[UUID, tuple[Origin, list[str]]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._changed = asyncio.Event()
         self._committed = asyncio.Event()
         self._written = written
+
+    def since(self, after: int) -> list[Logged]:
+        """The events numbered above `after`."""
+        return self.events[bisect_right(self.events, after, key=lambda logged: logged.n) :]
+
+    def freeze(self) -> None:
+        """Nothing is recorded any more: what ends here is this process's work, not the run."""
+        self._release()
+        self._frozen = True
+
+    def acting(self, calls: int) -> None:
+        self.acting_calls += calls
 
     def record(self, event: Event) -> None:
         self._release()
@@ -68,23 +95,30 @@ class Log:
         self._held = {}
 
     def _append(self, event: Event) -> None:
-        self.events.append(Logged(len(self.events) + 1, datetime.now(UTC), event))
+        if self._frozen:
+            return
+        self.events.append(Logged(self._next, datetime.now(UTC), event))
+        self._next += 1
         self.ended = self.ended or ends(event)
         self._changed.set()
         self._written()
 
     async def commit(self) -> None:
-        """Wait until everything recorded so far is in the database."""
+        """Wait until everything recorded so far is in the database. Raises RunLost."""
         self._release()
         goal = len(self.events)
         self._written()
         while self.saved < goal:
+            if self.lost:
+                raise RunLost
             self._committed.clear()
             await self._committed.wait()
+        if self.lost:
+            raise RunLost
 
     async def changed(self, after: int, seconds: float) -> None:
         """Wait until there is an event numbered above `after`, at most so many seconds."""
-        if len(self.events) > after:
+        if self.events and self.events[-1].n > after:
             return
         self._changed.clear()
         try:
@@ -93,30 +127,45 @@ class Log:
         except TimeoutError:
             return
 
-    def mark_saved(self, n: int) -> None:
-        self.saved = n
+    def mark_saved(self, count: int) -> None:
+        self.saved += count
+        self._committed.set()
+
+    def mark_lost(self) -> None:
+        """Another process has it: what was recorded here since is not the run's."""
+        self.lost = True
+        self._frozen = True
         self._committed.set()
 
 
 class Writer:
-    """Commits the pending events of all logs of this process together: one transaction for many runs."""
+    """Commits the pending events of all logs of this process together: one transaction for many runs.
 
-    def __init__(self) -> None:
+    `lost` is called with a run that turned out to be another process's.
+    """
+
+    def __init__(self, lost: Callable[[UUID], None]) -> None:
         self.logs: dict[UUID, Log] = {}
+        self._lost = lost
         self._dirty = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._writing = asyncio.Lock()
+        self.writing = asyncio.Lock()
 
-    def open(self, root: UUID) -> Log:
-        log = self.logs[root] = Log(root, self._dirty.set)
+    def open(self, root: UUID, epoch: int, before: Sequence[Logged] = ()) -> Log:
+        log = self.logs[root] = Log(root, epoch, self._dirty.set, before)
         if self._task is None or self._task.done():
             # An empty context: the writer outlives the request that happened to open the first log.
             self._task = asyncio.get_running_loop().create_task(self._work(), context=contextvars.Context())
         return log
 
+    async def flush(self) -> None:
+        """Commit what is pending."""
+        async with self.writing:
+            await self._write()
+
     async def stop(self) -> None:
         """Commit what is pending, once more, and end."""
-        await self._flush()
+        await self.flush()
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -127,7 +176,7 @@ class Writer:
             await self._dirty.wait()
             self._dirty.clear()
             try:
-                await self._flush()
+                await self.flush()
                 failures = 0
             except Exception:  # the database may be away; the events stay pending and are written when it is back
                 logger.exception("Events could not be written; trying again")
@@ -136,10 +185,6 @@ class Writer:
                 self._dirty.set()
             else:
                 await asyncio.sleep(FLUSH_SECONDS)
-
-    async def _flush(self) -> None:
-        async with self._writing:
-            await self._write()
 
     async def _write(self) -> None:
         batch = [(log, log.events[log.saved :]) for log in self.logs.values() if len(log.events) > log.saved]
@@ -157,14 +202,30 @@ class Writer:
             await self._commit([(log, pending)])
         except IntegrityError:
             logger.warning("Run %s was deleted while it ran: %s events were dropped", log.root, len(pending))
-            self._saved(log, pending[-1].n)
+            self._done(log, len(pending))
 
     async def _commit(self, batch: Sequence[tuple[Log, list[Logged]]]) -> None:
-        await project.write([(log.root, logged) for log, pending in batch for logged in pending])
+        crash.point("events-unwritten")
+        owned = await project.write(
+            {log.root: log.epoch for log, _ in batch},
+            [(log.root, logged) for log, pending in batch for logged in pending],
+        )
+        crash.point("events-written")
         for log, pending in batch:
-            self._saved(log, pending[-1].n)
+            if log.root in owned:
+                self._done(log, len(pending))
+            else:
+                self.lose(log.root)
 
-    def _saved(self, log: Log, n: int) -> None:
-        log.mark_saved(n)
-        if log.ended and n == len(log.events):
+    def _done(self, log: Log, count: int) -> None:
+        log.mark_saved(count)
+        if log.ended and log.saved == len(log.events):
             self.logs.pop(log.root, None)
+
+    def lose(self, root: UUID) -> None:
+        """Forget a run that another process has taken over."""
+        log = self.logs.pop(root, None)
+        if log is not None:
+            logger.warning("Run %s is another process's now", root)
+            log.mark_lost()
+            self._lost(root)

@@ -147,14 +147,18 @@ async def lost(streams: Mapping[int, Mapping[str, object]]) -> list[int]:
     return [row["number"] for row in await store.fetch(_LOST, values | {"numbers": list(streams)})]
 
 
-async def resolve(agent: str | int, actor: Actor) -> RuntimeAgent:
+async def resolve(agent: str | int, actor: Actor, *, started: bool = False) -> RuntimeAgent:
     """The agent (slug or id) and everything reachable from it that this actor may use.
 
+    `started`: for a run that was started before; what only limits starting (hidden, a key's list) is not asked again.
     Raises RunError: `not_found` (missing, disabled, hidden or not theirs), `unavailable` (its model is off).
     """
     key = "id" if isinstance(agent, int) else "slug"
     sql = _AGENTS.format(
-        key=key, startable=rights.startable("root"), alive=rights.alive(), usable=rights.usable("agent", "a")
+        key=key,
+        startable=rights.enabled("root") if started else rights.startable("root"),
+        alive=rights.alive(),
+        usable=rights.usable("agent", "a"),
     )
     values = rights.parameters(actor) | {"root": agent, "depth": MAX_DEPTH}
     agents = await store.fetch(sql, values)

@@ -49,10 +49,15 @@ def usable(table: str, row: str, who: Who = ASKING) -> str:
     OR {superuser(who)})"""
 
 
+def enabled(row: str) -> str:
+    """SQL: whether an agent works for this actor at all."""
+    return f"({row}.enabled AND {usable('agent', row)})"
+
+
 def startable(row: str) -> str:
     """SQL: whether the actor's own limits let it start an agent: hidden ones are for superusers at a terminal or in the
     admin, a key may be limited to some, a widget has one."""
-    return f"""({row}.enabled AND {usable("agent", row)}
+    return f"""({enabled(row)}
     AND (NOT {row}.hidden OR (%(privileged)s AND {superuser()}))
     AND (%(startable)s::bigint[] IS NULL OR {row}.id = ANY(%(startable)s))
     AND (%(widget)s::uuid IS NULL OR EXISTS (

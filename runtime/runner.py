@@ -1,9 +1,9 @@
-"""What a process runs: runs as tasks of its event loop, their logs, their leases, and the reaper."""
+"""What a process runs: runs as tasks of its event loop, their logs, their leases."""
 
 import asyncio
 import contextvars
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from uuid import UUID, uuid4
 from weakref import WeakKeyDictionary
 
@@ -13,18 +13,31 @@ from django.conf import settings
 from agents_admin import egress
 from runtime import store
 from runtime.hub import Hub
-from runtime.reaper import reap
 from runtime.record import Log, Writer
 
 logger = logging.getLogger(__name__)
 
 LEASE_SECONDS = 20
 BEAT_SECONDS = 5
+DRAIN_SECONDS = 3.0
+"""How long a process that stops lets its runs go on; what is not finished then goes on in another one."""
+ACTING_SECONDS = 30.0
+"""How long it waits for calls that act, so that nobody has to ask whether they happened."""
 
 _RENEW = """
-UPDATE runtime_run SET lease_until = now() + make_interval(secs => %s)
-WHERE id = ANY(%s::uuid[]) AND status IN ('queued', 'running')
+WITH mine AS (
+    SELECT r.id FROM runtime_run r JOIN unnest(%s::uuid[], %s::int[]) AS o(id, epoch) USING (id, epoch)
+    ORDER BY r.id FOR NO KEY UPDATE OF r
+)
+UPDATE runtime_run r SET lease_until = now() + make_interval(secs => %s) FROM mine WHERE r.id = mine.id RETURNING r.id
 """
+_LET_GO = """
+UPDATE runtime_run r SET lease_until = now(), owner_process = NULL, attempts = attempts - 1
+FROM unnest(%s::uuid[], %s::int[]) AS o(id, epoch)
+WHERE r.id = o.id AND r.epoch = o.epoch AND r.status IN ('queued', 'running')
+"""
+
+type Adopt = Callable[["Runner"], Awaitable[object]]
 
 
 class Runner:
@@ -32,27 +45,24 @@ class Runner:
 
     def __init__(self) -> None:
         self.process = uuid4()
-        self.writer = Writer()
+        self.writer = Writer(self.drop)
         self.http: httpx.AsyncClient = egress.client(egress.Policy(egress.parse_allow(",".join(settings.EGRESS_ALLOW))))
         self.hub = Hub(self.cancel)
         self.tasks: dict[UUID, asyncio.Task[object]] = {}
         self._beat: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Listen to other processes, renew leases and reap; before that, runs work but nobody looks after them."""
+    def start(self, adopt: Adopt | None = None) -> None:
+        """Listen to other processes, renew leases, and `adopt` the runs of processes that died, every BEAT_SECONDS."""
         self.hub.start()
         if self._beat is None:
-            self._beat = asyncio.get_running_loop().create_task(self._look_after())
+            self._beat = asyncio.get_running_loop().create_task(self._look_after(adopt))
 
     async def stop(self) -> None:
-        """Stop every run (each closes its log), commit, let go of everything."""
-        for task in self.tasks.values():
-            task.cancel()
-        if self.tasks:
-            await asyncio.wait(list(self.tasks.values()))
+        """Let runs go on for a moment, hand the rest to other processes, let go of everything."""
         if self._beat is not None:
             self._beat.cancel()
             await asyncio.wait([self._beat])
+        await self._drain()
         await self.hub.stop()
         await self.writer.stop()
         await self.http.aclose()
@@ -65,6 +75,12 @@ class Runner:
         task.add_done_callback(lambda done: self._ended(root, done))
 
     def cancel(self, root: UUID) -> None:
+        """Stop a run of this process, as the person who asked wants it; its log says so."""
+        if root in self.tasks:
+            self.tasks[root].cancel()
+
+    def drop(self, root: UUID) -> None:
+        """End a run's work here without a word: it is another process's."""
         if root in self.tasks:
             self.tasks[root].cancel()
 
@@ -72,19 +88,55 @@ class Runner:
         return self.writer.logs.get(root)
 
     def _ended(self, root: UUID, task: asyncio.Task[object]) -> None:
-        self.tasks.pop(root, None)
+        if self.tasks.get(root) is task:
+            del self.tasks[root]
         if not task.cancelled() and task.exception() is not None:
             logger.error("Run %s broke off", root, exc_info=task.exception())
 
-    async def _look_after(self) -> None:
+    async def _look_after(self, adopt: Adopt | None) -> None:
         while True:
             try:
-                if self.tasks:
-                    await store.fetch(_RENEW, (LEASE_SECONDS, list(self.tasks)))
-                await reap()
+                await self.renew()
+                if adopt is not None:
+                    await adopt(self)
             except Exception:  # the database may be away: the next beat tries again
                 logger.exception("Leases could not be renewed")
             await asyncio.sleep(BEAT_SECONDS)
+
+    async def renew(self) -> None:
+        """Keep the runs of this process its own for LEASE_SECONDS more; those that are not any more are dropped."""
+        held = {root: self.writer.logs[root].epoch for root in self.tasks if root in self.writer.logs}
+        if not held:
+            return
+        async with self.writer.writing:
+            rows = await store.fetch(_RENEW, (list(held), list(held.values()), LEASE_SECONDS))
+        for root in held.keys() - {row["id"] for row in rows}:
+            self.writer.lose(root)
+
+    async def _drain(self) -> None:
+        """Runs end by themselves, or are let go of at once when nothing that acts is under way."""
+        if self.tasks:
+            await asyncio.wait(list(self.tasks.values()), timeout=DRAIN_SECONDS)
+        await self._wait_for_acts()
+        held = {root: self.writer.logs[root] for root in self.tasks if root in self.writer.logs}
+        for log in held.values():
+            log.freeze()
+        tasks = list(self.tasks.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        await self.writer.flush()
+        if held:
+            epochs = [log.epoch for log in held.values()]
+            await store.fetch(_LET_GO, (list(held), epochs))
+
+    async def _wait_for_acts(self) -> None:
+        until = asyncio.get_running_loop().time() + ACTING_SECONDS
+        while asyncio.get_running_loop().time() < until:
+            if not any(log.acting_calls for log in self.writer.logs.values()):
+                return
+            await asyncio.sleep(0.05)
 
 
 _runners: WeakKeyDictionary[asyncio.AbstractEventLoop, Runner] = WeakKeyDictionary()

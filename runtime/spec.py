@@ -37,6 +37,7 @@ class ModelSpec:
     timeout_seconds: float = 120.0
     idle_seconds: float = 60.0
     context_window: int | None = None
+    fallback: "ModelSpec | None" = None
 
 
 @dataclass(frozen=True, slots=True)

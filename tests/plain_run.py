@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import httpx
 
-from runtime.closing import closes, opens, shuts
+from runtime.closing import DIED, closes, opens, shuts
 from runtime.events import Event, MessageText, Origin, RunFinished
 from runtime.ports import Passage, Ports, Right, Turn
 from runtime.run import Outcome, run
@@ -29,6 +29,9 @@ class ListLog:
 
     async def commit(self) -> None:
         self.commits.append(len(self.events))
+
+    def acting(self, calls: int) -> None:
+        pass
 
     def of_kind[E](self, kind: type[E]) -> list[E]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -113,7 +116,7 @@ def check_order(log: Sequence[Event]) -> None:
             if door[0] == "run":
                 assert not [one for one in inside if one[1] in _of_run(log, door[1])], f"closed around open: {event}"
     assert not inside
-    assert closes(log) == []
+    assert closes(log, DIED) == []
     terminal = [event for event in log if isinstance(event, RunFinished) and event.of.depth == 0]
     assert terminal == [log[-1]]
 

@@ -22,6 +22,7 @@ django_app = get_asgi_application()  # what follows defines rows, which needs Dj
 from config.lifespan import Lifespan
 from config.staticfiles import StaticFiles
 from runtime import runner
+from runtime.takeover import take_over
 from web.api.agui import AguiRenderer
 from web.chat.render import ChatRenderer
 from web.sse import StreamLayer
@@ -32,7 +33,7 @@ streams = StreamLayer(django_app, {"chat": ChatRenderer, "agui": AguiRenderer})
 
 async def start() -> None:
     """Runs can start now; a stop of the server ends open streams at once, which would hold it up otherwise."""
-    runner.runner().start()
+    runner.runner().start(take_over)
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
             _before_stop(number, streams.close)

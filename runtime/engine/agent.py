@@ -13,7 +13,7 @@ from haystack.components.agents import Agent
 from haystack.dataclasses import ChatMessage, ToolCall
 from haystack.tools.tool import Tool
 
-from runtime.engine.hooks import Announce, Explain, Step
+from runtime.engine.hooks import Explain, Step
 from runtime.engine.model import CURRENT, SteppedModel
 from runtime.engine.offline import OfflineChat
 from runtime.engine.openai import OpenAIChat
@@ -77,18 +77,19 @@ def _shared_agent(agent: AgentSpec, tools: Sequence[BoundTool], http: httpx.Asyn
 
 def _build(agent: AgentSpec, tools: Sequence[BoundTool], http: httpx.AsyncClient) -> Agent:
     options = {"temperature": agent.temperature, "max_tokens": agent.max_output_tokens}
-    model = SteppedModel(
-        GENERATORS[agent.model.kind](agent.model, http),
-        {name: value for name, value in options.items() if value is not None},
-        agent.model.model_id,
-    )
+    chain = [(model, GENERATORS[model.kind](model, http)) for model in _with_fallbacks(agent.model)]
+    model = SteppedModel(chain, {name: value for name, value in options.items() if value is not None})
     return Agent(
         chat_generator=model,
         tools=[_door(tool) for tool in tools],
         max_agent_steps=_NO_LIMIT,
         tool_concurrency_limit=MAX_PARALLEL_CALLS,
-        hooks={"before_llm": [Step()], "before_tool": [Announce()], "after_tool": [Explain()]},
+        hooks={"before_llm": [Step()], "after_tool": [Explain()]},
     )
+
+
+def _with_fallbacks(model: ModelSpec) -> list[ModelSpec]:
+    return [model, *(_with_fallbacks(model.fallback) if model.fallback else [])]
 
 
 def _door(tool: BoundTool) -> Tool:
@@ -111,5 +112,5 @@ def _chat_message(turn: Turn) -> ChatMessage:
         case "assistant":
             return ChatMessage.from_assistant(turn.text or None, tool_calls=calls or None)
         case "tool":
-            return ChatMessage.from_tool(tool_result=turn.text, origin=calls[0])
+            return ChatMessage.from_tool(tool_result=turn.text, origin=calls[0], error=not turn.ok)
     raise AssertionError(turn.role)

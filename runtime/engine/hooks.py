@@ -4,10 +4,9 @@ from typing import Any
 from uuid import UUID
 
 from haystack.components.agents.state import State
-from haystack.dataclasses import ChatMessage, ToolCall
+from haystack.dataclasses import ChatMessage
 
 from runtime.engine.model import CURRENT
-from runtime.ports import RequestedCall
 
 
 class _InLoop:
@@ -27,37 +26,24 @@ class _InLoop:
         raise NotImplementedError("Agents are made from rows, never from stored Haystack objects.")
 
 
-class Announce(_InLoop):
-    """before_tool: tells the run which calls the model asked for, before any of them is performed."""
-
-    def run(self, state: State) -> None:
-        calls = state.data["messages"][-1].tool_calls
-        CURRENT.get().requested([_requested(call) for call in calls])
-
-
 class Explain(_InLoop):
-    """after_tool: Haystack answers calls of unknown tools itself; the run words that so that a model can act on it."""
+    """after_tool: puts the run's own words for a failed call, an unknown tool's included, and marks it as failed."""
 
     def run(self, state: State) -> None:
         messages: list[ChatMessage] = state.data["messages"]
-        known = {tool.name for tool in state.data["tools"]}
+        conversation = CURRENT.get()
         for place in range(len(messages) - 1, -1, -1):
-            result = messages[place].tool_call_result
-            if result is None:
+            answered = messages[place].tool_call_result
+            if answered is None:
                 break
-            if result.origin.tool_name not in known:
-                words = CURRENT.get().refusal(UUID(result.origin.id))
-                messages[place] = ChatMessage.from_tool(tool_result=words, origin=result.origin, error=True)
+            result = conversation.result(UUID(answered.origin.id))
+            if not result.ok:
+                messages[place] = ChatMessage.from_tool(tool_result=result.content, origin=answered.origin, error=True)
 
 
 class Step(_InLoop):
     """before_llm: asks the run whether another model call is allowed."""
 
-    def run(self, state: State) -> None:
-        if not CURRENT.get().step():
+    async def run_async(self, state: State) -> None:
+        if not await CURRENT.get().step():
             state.set("stop_run", "limit")
-
-
-def _requested(call: ToolCall) -> RequestedCall:
-    unreadable = (call.extra or {}).get("unreadable")
-    return RequestedCall(UUID(call.id), call.tool_name, call.arguments, None if unreadable is None else str(unreadable))

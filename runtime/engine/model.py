@@ -1,16 +1,18 @@
 """One model call of a run, whatever the provider: streams to the current Conversation, no tools on the last step."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 from haystack import component
-from haystack.dataclasses import ChatMessage, StreamingChunk
+from haystack.dataclasses import ChatMessage, StreamingChunk, ToolCall
 from haystack.tools.tool import Tool
 
-from runtime.ports import Conversation, Reply
+from runtime.errors import ModelError
+from runtime.ports import Conversation, Reply, RequestedCall
+from runtime.spec import ModelSpec
 
 CURRENT: ContextVar[Conversation] = ContextVar("conversation")
 """The run that this task works for. Delegates set their own in the task of their tool call."""
@@ -32,12 +34,11 @@ class ChatGenerator(Protocol):
 
 @component
 class SteppedModel:
-    """Wraps a provider's generator; keeps no state of a run, so that one instance serves all."""
+    """Wraps the generators of a model and its fallbacks; keeps no state of a run, so that one instance serves all."""
 
-    def __init__(self, generator: ChatGenerator, options: dict[str, Any], model_id: str) -> None:
-        self.generator = generator
+    def __init__(self, chain: Sequence[tuple[ModelSpec, ChatGenerator]], options: dict[str, Any]) -> None:
+        self.chain = chain
         self.options = options
-        self.model_id = model_id
 
     @component.output_types(replies=list[ChatMessage])
     def run(self, messages: list[ChatMessage], tools: list[Tool] | None = None) -> dict[str, list[ChatMessage]]:
@@ -51,23 +52,44 @@ class SteppedModel:
         if conversation.final and tools:
             messages = [*messages, ChatMessage.from_system(LAST_STEP)]
             tools = None
-        answer = await self.generator.run_async(
-            messages=messages, streaming_callback=_listener(conversation), generation_kwargs=self.options, tools=tools
-        )
+        model, answer = await self._ask(conversation, messages, tools)
         reply = _with_own_ids(answer["replies"][0], keep_calls=not conversation.final)
-        conversation.replied(self._reply(reply))
+        conversation.replied(_reply(model, reply))
         return {"replies": [reply]}
 
-    def _reply(self, message: ChatMessage) -> Reply:
-        usage = message.meta.get("usage") or {}
-        return Reply(
-            text=message.text or "",
-            model=str(message.meta.get("model") or self.model_id),
-            input_tokens=int(usage.get("prompt_tokens") or 0),
-            output_tokens=int(usage.get("completion_tokens") or 0),
-            estimated=bool(message.meta.get("usage_estimated")),
-            finish=str(message.meta.get("finish_reason") or ""),
-        )
+    async def _ask(
+        self, conversation: Conversation, messages: list[ChatMessage], tools: list[Tool] | None
+    ) -> tuple[ModelSpec, dict[str, list[ChatMessage]]]:
+        """The next model is asked only while nothing was said: text that people have seen is never said twice."""
+        hear = _listener(conversation)
+        for place, (model, generator) in enumerate(self.chain):
+            try:
+                return model, await generator.run_async(
+                    messages=messages, streaming_callback=hear, generation_kwargs=self.options, tools=tools
+                )
+            except ModelError as error:
+                if error.partial or place + 1 == len(self.chain):
+                    raise
+                conversation.fell_back(model.label, self.chain[place + 1][0].label, error.detail or error.message)
+        raise AssertionError("A chain has at least one model.")
+
+
+def _reply(model: ModelSpec, message: ChatMessage) -> Reply:
+    usage = message.meta.get("usage") or {}
+    return Reply(
+        text=message.text or "",
+        model=str(message.meta.get("model") or model.model_id),
+        input_tokens=int(usage.get("prompt_tokens") or 0),
+        output_tokens=int(usage.get("completion_tokens") or 0),
+        estimated=bool(message.meta.get("usage_estimated")),
+        finish=str(message.meta.get("finish_reason") or ""),
+        calls=tuple(_requested(call) for call in message.tool_calls),
+    )
+
+
+def _requested(call: ToolCall) -> RequestedCall:
+    unreadable = (call.extra or {}).get("unreadable")
+    return RequestedCall(UUID(call.id), call.tool_name, call.arguments, None if unreadable is None else str(unreadable))
 
 
 def _listener(conversation: Conversation) -> Callable[[StreamingChunk], Awaitable[None]]:

@@ -58,6 +58,10 @@ class Budget:
         self.steps += 1
         return True
 
+    def grant_step(self) -> None:
+        """One step more, whatever its own limits say, at the cost of the parent's."""
+        self.limits = Limits(max_steps=self.steps + 1)
+
     @property
     def on_last_step(self) -> bool:
         return self.limits.max_steps is not None and self.steps >= self.limits.max_steps

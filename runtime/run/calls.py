@@ -7,7 +7,8 @@ from typing import cast
 
 from jsonschema import Draft202012Validator
 
-from runtime.ports import BoundTool, RequestedCall, ToolResult
+from runtime import crash
+from runtime.ports import BoundTool, RequestedCall, RunLost, ToolResult
 from runtime.run.frame import Frame
 
 logger = logging.getLogger(__name__)
@@ -15,9 +16,15 @@ logger = logging.getLogger(__name__)
 type Check = Callable[[Frame, BoundTool, RequestedCall], ToolResult | None]
 
 
+GONE = ToolResult("This may not be used any more.", False, "forbidden")
+
+
 async def perform(frame: Frame, call: RequestedCall) -> str:
     """Check, do and record a call that its frame announced; gives what the model reads. Raises only CancelledError."""
-    tool = frame.tools[call.name]
+    tool = frame.tools.get(call.name)
+    if tool is None:  # it was there when it was asked for, before this process took the run over
+        frame.returned(call.id, GONE)
+        return GONE.content
     task = cast(asyncio.Task[object], asyncio.current_task())
     frame.working.add(task)
     try:
@@ -85,17 +92,33 @@ async def _allowed(frame: Frame, tool: BoundTool) -> ToolResult | None:
     """Rights are asked again when the call is made: rows may have changed since the run was resolved."""
     if await frame.ports.may_call(tool.right):
         return None
-    return ToolResult("This may not be used any more.", False, "forbidden")
+    return GONE
 
 
 async def _do(frame: Frame, tool: BoundTool, call: RequestedCall) -> ToolResult:
-    if tool.side_effect == "acts":
-        await frame.ports.log.commit()
+    frame.ready(call.id)
+    if tool.side_effect != "acts":
+        return await _call(tool, call)
+    log = frame.ports.log
+    log.acting(1)
+    try:
+        await log.commit()
+        crash.point("acts-committed")
+        result = await _call(tool, call)
+        crash.point("acts-done")
+        return result
+    finally:
+        log.acting(-1)
+
+
+async def _call(tool: BoundTool, call: RequestedCall) -> ToolResult:
     try:
         async with asyncio.timeout(tool.timeout_seconds):
             return await tool.call(call.arguments, call.id)
     except TimeoutError:
         return ToolResult(f"{tool.label} took longer than {tool.timeout_seconds:g} seconds.", False, "timeout")
+    except RunLost:
+        raise
     except Exception:  # a tool's fault never ends a run, and its words never leak
         logger.exception("Tool %s failed", tool.name)
         return ToolResult(f"{tool.label} failed.", False, "failed")

@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Literal
 from uuid import UUID, uuid4
 
 from runtime import events
+from runtime.closing import STOPPED, closes
 from runtime.events import FailReason, Origin
 from runtime.ports import ToolResult
 from runtime.run import prompt
 from runtime.run.budget import Budget, delegate_limits, refuse_delegation
 from runtime.run.frame import Frame, Outcome
+from runtime.run.handoff import FAILURES, cut_short, failure_of, handed_back
+from runtime.run.past import age, subtree
 from runtime.spec import DelegationSpec
 
 type Execute = Callable[[Frame], Awaitable[Outcome]]
@@ -21,47 +23,57 @@ REFUSALS: dict[str, str] = {
     "depth": "The request has been handed on too often already. Answer with what you have.",
     "forbidden": "This colleague can't be asked.",
 }
-FAILURES: dict[FailReason, str] = {
-    "timeout": "did not answer in time.",
-    "budget": "stopped at a limit before it had an answer.",
-    "forbidden": "may not be asked any more.",
-    "failed": "could not answer.",
-    "cancelled": "was stopped.",
-}
 
 
 async def hand_over(frame: Frame, edge: DelegationSpec, task: str, call: UUID, execute: Execute) -> ToolResult:
-    """Hand a task over: a refusal is a stub result, everything else a child run with its own label."""
+    """A refusal is a stub result; everything else is a child run, its failures soft, under its own label."""
     reason = refuse_delegation(frame.path, edge, frame.world.agents)
     if reason:
         return ToolResult(REFUSALS[reason], False, reason)
     child = _child_frame(frame, edge, task, call)
-    log = frame.ports.log
-    log.record(events.DelegateStarted(frame.origin, call, child.origin, task))
+    if frame.past is None or call not in frame.past.children:
+        frame.ports.log.record(events.DelegateStarted(frame.origin, call, child.origin, task))
     since = perf_counter()
     try:
         outcome = await execute(child)
     except asyncio.CancelledError:
-        words = f"{child.agent.label} was stopped."
-        log.record(events.DelegateFailed(frame.origin, call, child.origin.run, "cancelled", words, _since(since)))
+        _record_failure(frame, child, call, "cancelled", since)
         raise
-    failure = _failure(outcome)
+    failure = failure_of(outcome)
     if failure:
+        _record_failure(frame, child, call, failure, since)
         words = edge.on_failure or f"{child.agent.label} {FAILURES[failure]}"
-        log.record(
-            events.DelegateFailed(
-                frame.origin, call, child.origin.run, failure, f"{child.agent.label} {FAILURES[failure]}", _since(since)
-            )
-        )
-        return ToolResult(_handed_back(words, child), False, "timeout" if failure == "timeout" else "failed")
-    log.record(events.DelegateFinished(frame.origin, call, child.origin.run, outcome.text, _since(since)))
-    return ToolResult(_handed_back(outcome.text, child))
+        reason = failure if failure in {"timeout", "budget", "forbidden"} else "failed"
+        return ToolResult(cut_short(words, outcome.answer, child), False, reason)
+    seconds = round(perf_counter() - since, 3)
+    answer = outcome.answer or outcome.text
+    frame.ports.log.record(events.DelegateFinished(frame.origin, call, child.origin.run, answer, seconds))
+    return ToolResult(handed_back(answer, child))
+
+
+def abandon(frame: Frame, call: UUID) -> None:
+    """A delegate that was at work when its process died, and may not be asked any more."""
+    run = frame.past.children.get(call) if frame.past else None
+    if run is None:
+        return
+    for event in closes(subtree(frame.pasts, run), STOPPED):
+        frame.ports.log.record(event)
+    words = f"{frame.pasts[run].origin.agent} {FAILURES['forbidden']}"
+    frame.ports.log.record(events.DelegateFailed(frame.origin, call, run, "forbidden", words))
+
+
+def _record_failure(frame: Frame, child: Frame, call: UUID, reason: FailReason, since: float) -> None:
+    words = f"{child.agent.label} {FAILURES[reason]}"
+    seconds = round(perf_counter() - since, 3)
+    frame.ports.log.record(events.DelegateFailed(frame.origin, call, child.origin.run, reason, words, seconds))
 
 
 def _child_frame(frame: Frame, edge: DelegationSpec, task: str, call: UUID) -> Frame:
     delegate = frame.world.agents[edge.delegate_id]
+    before = frame.past.children.get(call) if frame.past else None
+    run = before or uuid4()
     origin = Origin(
-        run=uuid4(),
+        run=run,
         root=frame.origin.root,
         agent=delegate.label,
         slug=delegate.slug,
@@ -75,34 +87,11 @@ def _child_frame(frame: Frame, edge: DelegationSpec, task: str, call: UUID) -> F
         world=frame.world,
         agent=delegate,
         origin=origin,
-        budget=Budget.of(delegate_limits(edge, delegate), now, frame.budget),
+        budget=Budget.of(delegate_limits(edge, delegate), now - age(frame.pasts, run), frame.budget),
         ports=frame.ports,
         performer=frame.performer,
         path=(*frame.path, delegate.id),
         edges=(*frame.edges, edge.id),
         turns=prompt.handover(edge.context, task, frame.turns),
+        pasts=frame.pasts,
     )
-
-
-def _failure(outcome: Outcome) -> FailReason | Literal[""]:
-    """A delegate that ran out but has an answer has an answer."""
-    match outcome.status, outcome.reason:
-        case "completed", _:
-            return ""
-        case "limited", "max_seconds":
-            return "timeout"
-        case "limited", _:
-            return "" if outcome.text else "budget"
-        case _:
-            return "failed"
-
-
-def _handed_back(text: str, child: Frame) -> str:
-    """The answer, then the sources consulted: one line a call, never a body (contract.md)."""
-    if not child.consulted:
-        return text
-    return "\n".join([text, "", "Sources consulted:", *(f"- {line}" for line in child.consulted)])
-
-
-def _since(moment: float) -> float:
-    return round(perf_counter() - moment, 3)

@@ -1,11 +1,11 @@
 """Runs through the whole core, on the real database; the offline provider or the fake model server answers."""
 
 import asyncio
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 
-from runtime import events, execute, reaper, runner, store
+from runtime import events, execute, store
 from runtime.errors import RunError
 from runtime.execute import Request
 from runtime.models import Event, Message, Run, Thread, ToolCall
@@ -225,54 +225,6 @@ def test_an_omission_is_on_the_log_for_administrators_and_on_the_row():
     assert "HR desk" in notices[0].text
     assert Run.objects.get(depth=0).omitted[0][:2] == ["Concierge", "the delegate HR desk"]
     assert "HR desk" not in Run.objects.get(depth=0).output
-
-
-def test_a_run_whose_process_died_is_failed_in_words_and_every_open_is_closed(model: ScriptedModel):
-    agent = scripted_agent(model)
-    helper = scripted_agent(model, "Helper")
-    world.delegate(agent, helper)
-    model.when(tools=True).calls("ask_helper", {"task": "x"})
-    model.when(tools=False).says(["word "] * 500, delay=0.02)
-    actor = world.actor_of(world.linus())
-
-    async def die_in_the_middle() -> UUID:
-        started = await execute.start(actor, Request(agent.slug, "Write."))
-        async for batch in execute.follow(started.run):
-            if any(isinstance(logged.event, events.MessageText) for logged in batch):
-                break
-        await asyncio.sleep(0.2)
-        here = runner.runner()
-        here.writer.logs.clear()  # what is not committed now is lost, as in a killed process
-        return started.run
-
-    died = running(die_in_the_middle)
-    Run.objects.filter(pk=died).update(lease_until="2020-01-01T00:00:00Z")
-
-    assert running(reaper.reap) == 1
-
-    run = Run.objects.get(pk=died)
-    assert (run.status, run.reason) == ("failed", "process_died")
-    assert "ask again" in run.error
-    log = running(lambda: store.load_log(died))
-    check_order([logged.event for logged in log])
-    assert run.children.get().status == "failed"
-    assert ToolCall.objects.get(run=run).state == "failed"
-    assert running(reaper.reap) == 0
-
-
-def test_a_run_that_is_looked_after_is_left_alone(model: ScriptedModel):
-    agent = scripted_agent(model)
-    model.says(["word "] * 20, delay=0.02)
-    actor = world.actor_of(world.linus())
-
-    async def work():
-        started = await execute.start(actor, Request(agent.slug, "Write."))
-        assert await reaper.reap() == 0
-        assert await execute.wait(started.run, 10)
-
-    running(work)
-
-    assert Run.objects.get().status == "completed"
 
 
 def test_tokens_are_counted_on_the_run_that_spent_them(model: ScriptedModel):

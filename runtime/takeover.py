@@ -1,0 +1,136 @@
+"""Runs whose process died or let go of them: any living process claims them and goes on after the last finished step.
+
+A claim raises the run's epoch, so that a process that was only slow can't write to it any more. A run that kills its
+process again and again is ended in words after MAX_ATTEMPTS.
+"""
+
+import logging
+from datetime import UTC, datetime
+from functools import partial
+from uuid import UUID
+
+from agents_admin.actor import Actor
+from runtime import closing, crash, events, project, store
+from runtime.closing import Ending
+from runtime.errors import RunError
+from runtime.events import Event, Logged, Origin
+from runtime.past_turns import conversation_before
+from runtime.ports import Ports, Turn
+from runtime.resolve import may_call, resolve
+from runtime.run import past, run
+from runtime.runner import LEASE_SECONDS, Runner
+from runtime.search import search
+from runtime.store import Row
+
+logger = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 3
+BATCH = 20
+GONE_ON = "The server was restarted in the middle; the answer goes on from the last finished step."
+REVIEW = "Nobody knows whether a step that acts was done before the server stopped. Please decide."
+
+_CLAIM = """
+UPDATE runtime_run
+SET epoch = epoch + 1, attempts = attempts + 1, owner_process = %s, lease_until = now() + make_interval(secs => %s)
+WHERE id IN (
+    SELECT id FROM runtime_run WHERE depth = 0 AND status IN ('queued', 'running') AND lease_until < now()
+    ORDER BY lease_until LIMIT %s FOR UPDATE SKIP LOCKED
+)
+RETURNING *
+"""
+_PAUSE = """
+WITH paused AS (
+    UPDATE runtime_run SET status = 'needs_review', lease_until = NULL, owner_process = NULL WHERE id = %s
+)
+UPDATE runtime_toolcall SET state = 'unknown' WHERE id = ANY(%s::uuid[])
+"""
+
+
+async def take_over(runner: Runner) -> int:
+    """Claim runs that nobody runs and go on with them here; gives their number."""
+    claimed = await store.fetch(_CLAIM, (runner.process, LEASE_SECONDS, BATCH))
+    for row in claimed:
+        crash.point("run-claimed")
+        await _go_on(runner, row)
+    return len(claimed)
+
+
+async def _go_on(runner: Runner, row: Row) -> None:
+    log = await store.load_log(row["id"])
+    ending = _ending(row)
+    if ending is not None:
+        await _end(row, log, ending)
+        return
+    pasts = past.fold(log)
+    undecided = past.uncertain(pasts)
+    if undecided:
+        await _pause(row, log, [call for _, call in undecided])
+        return
+    actor = actor_of(row)
+    try:
+        if row["agent_id"] is None:
+            raise RunError("not_found", "The agent was deleted.")
+        world = await resolve(row["agent_id"], actor, started=True)
+    except RunError as error:
+        await _end(row, log, Ending("failed", "forbidden", error.message))
+        return
+    origin = origin_of(row)
+    own = runner.writer.open(row["id"], row["epoch"], log)
+    for event in _resumption(origin, log):
+        own.record(event)
+    turns = [*await conversation_before(row, world.root.history_messages), Turn("user", row["input"])]
+    ports = Ports(log=own, may_call=partial(may_call, actor), search=search, http=runner.http)
+    runner.launch(row["id"], run(world, origin, turns, ports, pasts))
+    logger.info("Run %s goes on here (attempt %s)", row["id"], row["attempts"])
+
+
+def _ending(row: Row) -> Ending | None:
+    if row["cancel_requested"]:
+        return closing.STOPPED
+    return closing.DIED if row["attempts"] > MAX_ATTEMPTS else None
+
+
+def _resumption(origin: Origin, log: list[Logged]) -> list[Event]:
+    said = [logged.event for logged in log]
+    if not said:
+        return []
+    return [*closing.interruption(said), events.RunResumed(origin), events.Notice(origin, GONE_ON)]
+
+
+async def _end(row: Row, log: list[Logged], ending: Ending) -> None:
+    """Close what the log left open; a run whose process died before its first event gets a whole log."""
+    said = [logged.event for logged in log] or [events.RunStarted(origin_of(row))]
+    missing = closing.closes(said, ending)
+    await append(row, log, missing if log else [*said, *missing])
+    logger.warning("Run %s was ended: %s", row["id"], ending.reason or ending.status)
+
+
+async def _pause(row: Row, log: list[Logged], calls: list[UUID]) -> None:
+    origin = origin_of(row)
+    said = [logged.event for logged in log]
+    pause = [events.ApprovalAsked(of, call) for of, call in past.uncertain(past.fold(log))]
+    await append(row, log, [*closing.interruption(said), *pause, events.RunPaused(origin, "needs_review")])
+    await store.fetch(_PAUSE, (row["id"], calls))
+
+
+async def append(row: Row, log: list[Logged], missing: list[Event]) -> None:
+    """Write events to a log that no process of this run's is writing to."""
+    now = datetime.now(UTC)
+    first = log[-1].n + 1 if log else 1
+    numbered = [(row["id"], Logged(first + place, now, event)) for place, event in enumerate(missing)]
+    await project.write({row["id"]: row["epoch"]}, numbered)
+
+
+def actor_of(row: Row) -> Actor:
+    """Who started a run, with the rights that they have now."""
+    return Actor(
+        channel=row["channel"],
+        user_id=row["user_id"],
+        key_id=row["api_key_id"],
+        widget_id=row["widget_id"],
+        visitor=row["visitor"],
+    )
+
+
+def origin_of(row: Row) -> Origin:
+    return Origin(row["id"], row["id"], row["agent_label"], row["agent_slug"], view=row["view"])
