@@ -65,7 +65,6 @@ class StackPart(PlainFields, StackedInline):
 
 
 class ModelPage(PlainFields, ModelAdmin):
-    list_before_template = "admin/parts/next_step.html"
     list_filter_sheet = False
     warn_unsaved_form = True
     next_step = ""

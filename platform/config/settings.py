@@ -112,7 +112,6 @@ LANGUAGE_CODE = "en"
 USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
-DATETIME_FORMAT = "Y-m-d H:i"
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [env.CHECKOUT / "platform" / "static"]
