@@ -1,34 +1,16 @@
-"""Rows → one frozen RuntimeAgent for the actor who asks. The same function for every channel; four statements."""
+"""Rows → one frozen RuntimeAgent for the actor who asks. The same function for every channel, ≤ 5 statements."""
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from agents_admin.actor import Actor
-from agents_admin.kinds import SettingsError, default_side_effect, parse
-from agents_admin.models.fields import decrypt
 from runtime import rights, store
+from runtime.assemble import Grouped, Reached, assemble
 from runtime.errors import RunError
 from runtime.ports import Right
-from runtime.spec import (
-    MAX_DEPTH,
-    AgentSpec,
-    CredentialSpec,
-    DelegationSpec,
-    Limits,
-    MemorySpec,
-    ModelSpec,
-    Omission,
-    RuntimeAgent,
-    Secret,
-    ToolSpec,
-)
+from runtime.spec import MAX_DEPTH, RuntimeAgent
 from runtime.store import Row
-
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
 
 _REACH = """
 WITH RECURSIVE reach(id, depth) AS (
@@ -42,7 +24,7 @@ _AGENTS = (
     _REACH
     + """
 SELECT a.*, near.depth, {usable} AS usable, m.enabled AND p.enabled AS model_on,
-       m.name AS model_name, m.model_id AS model_code, m.context_window,
+       m.name AS model_name, m.model_id AS model_code, m.context_window, m.fallback_id,
        p.kind AS provider_kind, p.base_url, p.api_key, p.timeout_seconds, p.idle_seconds
 FROM (SELECT id, min(depth) AS depth FROM reach GROUP BY id) AS near
 JOIN agents_admin_agent a ON a.id = near.id
@@ -51,6 +33,17 @@ JOIN agents_admin_provider p ON p.id = m.provider_id
 ORDER BY near.depth, a.id
 """
 )
+_FALLBACKS = """
+WITH RECURSIVE chain AS (
+    SELECT * FROM agents_admin_model WHERE id = ANY(%(fallbacks)s)
+    UNION
+    SELECT m.* FROM chain JOIN agents_admin_model m ON m.id = chain.fallback_id
+)
+SELECT m.id AS model_id, m.name AS model_name, m.model_id AS model_code, m.context_window, m.fallback_id,
+       p.kind AS provider_kind, p.base_url, p.api_key, p.timeout_seconds, p.idle_seconds
+FROM chain m JOIN agents_admin_provider p ON p.id = m.provider_id AND p.enabled
+WHERE m.enabled
+"""
 _ROSTERS = """
 SELECT * FROM agents_admin_delegation d WHERE d.coordinator_id = ANY(%(agents)s) AND d.enabled ORDER BY d."order", d.id
 """
@@ -167,158 +160,17 @@ async def resolve(agent: str | int, actor: Actor, *, started: bool = False) -> R
     if not agents[0]["model_on"]:
         raise RunError("unavailable", f"{agents[0]['name']} can't answer: its model is switched off.", "agent")
     values["agents"] = [row["id"] for row in agents]
-    return _assemble(
-        agents,
-        _by(await store.fetch(_ROSTERS, values), "coordinator_id") if len(agents) > 1 else {},
-        _by(await store.fetch(_TOOLS, values), "agent_id"),
-        _by(await store.fetch(_MEMORIES, values), "agent_id"),
+    values["fallbacks"] = [row["fallback_id"] for row in agents if row["fallback_id"]]
+    fallbacks = await store.fetch(_FALLBACKS, values) if values["fallbacks"] else []
+    return assemble(
+        Reached(
+            agents=agents,
+            models={row["model_id"]: row for row in fallbacks},
+            rosters=_by(await store.fetch(_ROSTERS, values), "coordinator_id") if len(agents) > 1 else {},
+            tools=_by(await store.fetch(_TOOLS, values), "agent_id"),
+            memories=_by(await store.fetch(_MEMORIES, values), "agent_id"),
+        )
     )
-
-
-type Grouped = dict[int, list[Row]]
-
-
-def _assemble(agents: Sequence[Row], rosters: Grouped, tools: Grouped, memories: Grouped) -> RuntimeAgent:
-    rows = {row["id"]: row for row in agents}
-    root = agents[0]["id"]
-    omitted: dict[Omission, None] = {}
-    specs: dict[int, AgentSpec] = {}
-    waiting = [root]
-    while waiting:
-        row = rows[waiting.pop(0)]
-        if row["id"] in specs:
-            continue
-        edges = [edge for edge in rosters.get(row["id"], ()) if _may_ask(row, edge, rows, omitted)]
-        specs[row["id"]] = _agent(row, edges, rows, tools.get(row["id"], ()), memories.get(row["id"], ()), omitted)
-        waiting += [edge["delegate_id"] for edge in edges]
-    return RuntimeAgent(root, specs, tuple(omitted))
-
-
-def _may_ask(row: Row, edge: Row, rows: dict[int, Row], omitted: dict[Omission, None]) -> bool:
-    delegate = rows.get(edge["delegate_id"])
-    if delegate is None:
-        return False  # deeper than the limit
-    reasons = (
-        (delegate["enabled"], "it is switched off."),
-        (delegate["usable"], "the person who asks may not use it."),
-        (delegate["model_on"], "its model is switched off."),
-    )
-    why = next((words for fine, words in reasons if not fine), "")
-    if why:
-        omitted[Omission(row["name"], f"the delegate {delegate['name']}", why)] = None
-    return not why
-
-
-def _agent(
-    row: Row, edges: Sequence[Row], rows: dict[int, Row], tools: Sequence[Row], memories: Sequence[Row],
-    omitted: dict[Omission, None],
-) -> AgentSpec:  # fmt: skip
-    name = _Names()
-    return AgentSpec(
-        id=row["id"],
-        slug=row["slug"],
-        label=row["name"],
-        model=_model(row),
-        description=row["description"],
-        instructions=row["instructions"],
-        temperature=row["temperature"],
-        max_output_tokens=row["max_output_tokens"],
-        tools=tuple(filter(None, [_tool(row, tool, name, omitted) for tool in tools])),
-        memories=tuple(filter(None, [_memory(row, memory, name, omitted) for memory in memories])),
-        roster=tuple(_edge(edge, rows[edge["delegate_id"]], name) for edge in edges),
-        limits=Limits(row["max_steps"], row["max_tool_calls"], row["max_seconds"], row["max_tokens"]),
-        history_messages=row["history_messages"],
-        view=row["delegate_view"],
-    )
-
-
-def _model(row: Row) -> ModelSpec:
-    return ModelSpec(
-        id=row["model_id"],
-        label=row["model_name"],
-        kind=row["provider_kind"],
-        model_id=row["model_code"],
-        base_url=row["base_url"],
-        api_key=_secret(row["api_key"]),
-        timeout_seconds=row["timeout_seconds"],
-        idle_seconds=row["idle_seconds"],
-        context_window=row["context_window"],
-    )
-
-
-def _tool(agent: Row, row: Row, name: Callable[[str, int], str], omitted: dict[Omission, None]) -> ToolSpec | None:
-    if not row["usable"]:
-        omitted[Omission(agent["name"], f"the tool {row['name']}", "the person who asks may not use it.")] = None
-        return None
-    try:
-        settings = parse(row["kind"], row["settings"])
-    except SettingsError as error:
-        omitted[Omission(agent["name"], f"the tool {row['name']}", f"{error.field}: {error.message}")] = None
-        return None
-    return ToolSpec(
-        id=row["id"],
-        name=name(row["slug"], row["id"]),
-        label=row["name"],
-        kind=row["kind"],
-        settings=settings,
-        description=row["description"],
-        side_effect=row["side_effect"] or default_side_effect(row["kind"], settings),
-        approval=row["own_approval"] or row["approval"],
-        timeout_seconds=row["timeout_seconds"],
-        max_output_chars=row["max_output_chars"],
-        max_calls=row["max_calls"],
-        credential=_credential(row),
-    )
-
-
-def _credential(row: Row) -> CredentialSpec | None:
-    if row["credential_id"] is None:
-        return None
-    return CredentialSpec(
-        row["credential_id"], row["credential_kind"], _secret(row["secret"]), tuple(row["origins"]), row["header"]
-    )
-
-
-def _memory(agent: Row, row: Row, name: Callable[[str, int], str], omitted: dict[Omission, None]) -> MemorySpec | None:
-    if not row["usable"]:
-        omitted[Omission(agent["name"], f"the memory {row['name']}", "the person who asks may not use it.")] = None
-        return None
-    return MemorySpec(row["id"], name(f"search_{row['slug']}", row["id"]), row["name"], row["description"])
-
-
-def _edge(row: Row, delegate: Row, name: Callable[[str, int], str]) -> DelegationSpec:
-    return DelegationSpec(
-        id=row["id"],
-        delegate_id=row["delegate_id"],
-        name=name(f"ask_{delegate['slug']}", row["id"]),
-        when_to_use=row["when_to_use"],
-        max_calls=row["max_calls"],
-        limits=Limits(row["max_steps"], None, row["timeout_seconds"], row["max_tokens"]),
-        on_failure=row["on_failure"],
-        context=row["context"],
-    )
-
-
-class _Names:
-    """Function names for one agent: safe for every provider, unique."""
-
-    def __init__(self) -> None:
-        self.taken: set[str] = set()
-
-    def __call__(self, wanted: str, row_id: int) -> str:
-        safe = _UNSAFE.sub("_", wanted)[:_LONGEST_NAME]
-        suffix = f"_{row_id}"
-        while safe in self.taken:
-            safe = safe[: _LONGEST_NAME - len(suffix)] + suffix
-            suffix += "_"
-        self.taken.add(safe)
-        return safe
-
-
-@lru_cache(maxsize=256)
-def _secret(token: str) -> Secret:
-    """Decrypting costs as much as a statement; a changed secret has another token."""
-    return Secret(decrypt(token))
 
 
 def _lines(text: str) -> list[str]:
@@ -326,7 +178,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _by(rows: Sequence[Row], key: str) -> Grouped:
-    grouped: Grouped = defaultdict(list)
+    grouped: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
         grouped[row[key]].append(row)
     return grouped

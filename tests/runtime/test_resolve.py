@@ -203,3 +203,18 @@ def test_a_right_is_asked_again_when_the_call_is_made():
     AgentTool.objects.filter(agent=house.analyst, tool=house.calculator).delete()
     assert not may(path)
     assert not may(calculator)
+
+
+def test_a_model_comes_with_its_fallbacks_those_that_are_on():
+    house = world.house()
+    third = world.model("third")
+    second = world.model("second", fallback=third)
+    type(third).objects.filter(slug="third").update(fallback=second)  # a circle
+    type(house.model).objects.filter(pk=house.model.pk).update(fallback=second)
+
+    model = resolved("analyst", house.linus).root.model
+
+    assert (model.model_id, model.fallback.model_id, model.fallback.fallback.model_id) == ("small", "second", "third")
+    assert model.fallback.fallback.fallback is None
+    type(third).objects.filter(slug="third").update(enabled=False)
+    assert resolved("analyst", house.linus).root.model.fallback.fallback is None

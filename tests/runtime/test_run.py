@@ -265,3 +265,61 @@ def test_stopping_closes_everything_innermost_first(model: ScriptedModel):
     assert {event.reason for event in ran.log.of_kind(events.DelegateFailed)} == {"cancelled"}
     assert [event.status for event in ran.log.of_kind(events.RunFinished)] == ["cancelled"] * 3
     assert soon(lambda: model.open_streams == 0)
+
+
+def test_the_fallback_is_asked_before_anything_was_said(model: ScriptedModel):
+    model.for_model("first").fails("401", times=None)
+    model.for_model("second").says("I am here.")
+    spec = model.spec("first", fallback=model.spec("second"))
+
+    ran = run_plainly(world_of(agent(1, "Concierge", spec)))
+
+    assert ran.outcome.text == "I am here."
+    (notice,) = ran.log.of_kind(events.Notice)
+    assert notice.audience == "administrators"
+
+
+def test_a_delegate_that_is_cut_short_writes_up_what_it_has(model: ScriptedModel):
+    helper = agent(2, "Helper", model.spec("helper"), tools=(CALCULATOR,))
+    boss = agent(1, "Boss", model.spec(), roster=(edge(1, helper, limits=Limits(None, None, 0.5, None)),))
+    model.for_model("small").calls("ask_2", {"task": "x"}).says("Thanks.")
+    model.for_model("helper").when(after_tool=False, tools=True).calls("calculator", {"expression": "20+22"})
+    model.for_model("helper").when(after_tool=True).says(["slow "] * 50, delay=0.1)
+    model.for_model("helper").when(tools=False).says("I had found 42.")
+
+    ran = run_plainly(world_of(boss, helper))
+
+    assert ran.log.of_kind(events.DelegateFailed)[0].reason == "timeout"
+    read = model.requests[-1].messages[-1]["content"]
+    assert read.startswith("Helper did not answer in time.")
+    assert "I had found 42." in read
+    assert read.endswith('Sources consulted:\n- Calculator({"expression": "20+22"})')
+    assert "slow" not in read
+
+
+def test_when_writing_up_fails_too_the_results_are_handed_back(model: ScriptedModel):
+    helper = agent(2, "Helper", model.spec("helper"), tools=(CALCULATOR,))
+    boss = agent(1, "Boss", model.spec(), roster=(edge(1, helper, on_failure="The helper is out."),))
+    model.for_model("small").calls("ask_2", {"task": "x"}).says("Thanks.")
+    model.for_model("helper").when(after_tool=False, tools=True).calls("calculator", {"expression": "20+22"})
+    model.for_model("helper").fails("401", times=None)
+
+    run_plainly(world_of(boss, helper))
+
+    read = model.requests[-1].messages[-1]["content"]
+    assert read.startswith("The helper is out.")
+    assert "20+22 = 42" in read
+
+
+def test_a_right_is_asked_again_before_each_further_step(model: ScriptedModel):
+    asked = []
+    model.calls("calculator", {"expression": "1+1"}, times=None)
+
+    def may(right):
+        asked.append(right)
+        return right.tool is not None or len(asked) < 2
+
+    ran = run_plainly(world_of(agent(1, "Analyst", model.spec(), tools=(CALCULATOR,))), may=may)
+
+    assert (ran.outcome.status, ran.outcome.reason) == ("failed", "forbidden")
+    assert len(model.requests) == 1
