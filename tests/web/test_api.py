@@ -32,8 +32,8 @@ def test_a_key_lists_the_agents_it_may_start(api, house):
     house.analyst.starters = "What is 2 + 2?\n\nWhat time is it?"
     house.analyst.save()
     items = api.get("/agents").json()["items"]
-    assert [agent["slug"] for agent in items] == ["analyst", "concierge", "hr-desk", "librarian"]
-    assert items[0] == {
+    assert {agent["slug"] for agent in items} == {"analyst", "concierge", "hr-desk", "librarian"}
+    assert next(agent for agent in items if agent["slug"] == "analyst") == {
         "slug": "analyst",
         "name": "Analyst",
         "description": "Calculates and knows the time.",

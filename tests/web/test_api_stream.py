@@ -51,6 +51,7 @@ def test_a_delegated_answer_streams_as_conformant_ag_ui(api):
     numbers, frames = zip(*events_in(answer.text), strict=True)
     assert list(numbers) == sorted(set(numbers))
     assert complaints(list(frames)) == []
+    assert api.get(f"/runs/{frames[0]['runId']}").json()["status"] == "completed"
     names = {frame["subagentRunId"]: frame["name"] for frame in frames if frame["type"] == "SUBAGENT_STARTED"}
     parents = [frame.get("parentSubagentRunId") for frame in frames if frame["type"] == "SUBAGENT_STARTED"]
     assert list(names.values()) == ["HR desk", "Librarian"]
