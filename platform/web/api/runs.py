@@ -19,7 +19,7 @@ from web.api.agui import AguiRenderer
 from web.api.cursor import NEWEST_CREATED, page
 from web.api.schema import After, AgentOut, Agents, Events, NewRun, Page, Refusal, RepeatKey, RunFilter, RunOut
 from web.api.wire import ApiRequest, only_known_filters
-from web.sse import RunHead, stream_response
+from web.sse import RunHead, stream_of_own, stream_response
 
 router = Router(tags=["Runs"])
 STREAM = {"content": {"text/event-stream": {"schema": {"type": "string", "description": "AG-UI 1.0 events"}}}}
@@ -61,6 +61,8 @@ async def start_run(
         ),
     )
     if _wants_stream(request):
+        if started.created:
+            return stream_of_own(request.auth, RunHead(started.run, started.thread), "agui")
         return await stream_response(request.auth, run=started.run, renderer="agui")
     if payload.wait:
         await execute.wait(started.run, payload.wait)
