@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from django.test import Client
+from django.urls import reverse
 
 
 class _Fields(HTMLParser):
@@ -88,3 +89,13 @@ def saved(page: Any) -> None:
     if page.status_code != 302:
         errors = page.context and page.context.get("errors")
         raise AssertionError(f"not saved ({page.status_code}): {errors}")
+
+
+def add(model: str) -> str:
+    """The address of an add page."""
+    return reverse(f"admin:agents_admin_{model}_add")
+
+
+def change(row: Any) -> str:
+    """The address of a row's page."""
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])

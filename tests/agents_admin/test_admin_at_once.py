@@ -34,7 +34,7 @@ def post(agent, client, url, values, answers):
 
 def test_of_two_who_close_a_circle_at_once_exactly_one_wins():
     upper, lower = world.agent("Upper"), world.agent("Lower")
-    answers: list = []
+    answers = []
     pages = [opened(upper, lower), opened(lower, upper)]
     threads = [threading.Thread(target=post, args=(*page, answers)) for page in pages]
     with transaction.atomic():
