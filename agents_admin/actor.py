@@ -11,9 +11,9 @@ type Channel = Literal["chat", "api", "widget", "terminal", "admin"]
 class Actor:
     """A user, an API key (which acts for its user) or a widget visitor, plus the channel they came through.
 
-    Only an identity: what it may use is asked of the database each time, so that a right that was taken away is gone at
-    Only an identity: what it may use is asked of the database each time, so a right that was taken away is gone at the
-    nothing about delegates.
+    Only an identity: what it may use is asked of the database each time, so that a right that was taken away is gone
+    at the next call. `startable` limits which agents an API key may *start* (ids; None: all that its user may use); it
+    says nothing about delegates.
     """
 
     channel: Channel

@@ -50,8 +50,9 @@ class Log:
         self._written = written
 
     def since(self, after: int) -> list[Logged]:
-        """The events numbered above `after`."""
-        return self.events[bisect_right(self.events, after, key=lambda logged: logged.n) :]
+        """The events numbered above `after`; the terminal one only once it is committed, when the rows say the same."""
+        shown = self.events if self.saved == len(self.events) or not self.ended else self.events[:-1]
+        return shown[bisect_right(shown, after, key=lambda logged: logged.n) :]
 
     def freeze(self) -> None:
         """Nothing is recorded any more: what ends here is this process's work, not the run."""
@@ -118,7 +119,7 @@ class Log:
 
     async def changed(self, after: int, seconds: float) -> None:
         """Wait until there is an event numbered above `after`, at most so many seconds."""
-        if self.events and self.events[-1].n > after:
+        if self.since(after):
             return
         self._changed.clear()
         try:
@@ -130,6 +131,8 @@ class Log:
     def mark_saved(self, count: int) -> None:
         self.saved += count
         self._committed.set()
+        if self.ended:
+            self._changed.set()
 
     def mark_lost(self) -> None:
         """Another process has it: what was recorded here since is not the run's."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from runtime.ports import Turn
+from runtime.ports import TASK_FOLLOWS, Turn
 from runtime.spec import AgentSpec, ContextPolicy, DelegationSpec
 
 SUMMARY_CHARS = 2_000
@@ -40,7 +40,7 @@ def handover(policy: ContextPolicy, task: str, conversation: Sequence[Turn]) -> 
     transcript = "\n\n".join(said)
     if policy == "summary":
         transcript = transcript[-SUMMARY_CHARS:]
-    return [Turn("user", f"The conversation so far:\n\n{transcript}\n\nYour task:\n\n{task}")]
+    return [Turn("user", f"The conversation so far:\n\n{transcript}\n\n{TASK_FOLLOWS}\n\n{task}")]
 
 
 def _is_talk(turn: Turn) -> bool:
