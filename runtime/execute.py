@@ -16,7 +16,7 @@ from runtime.errors import RunError
 from runtime.events import Logged, Origin, ends
 from runtime.hub import CANCEL, rung
 from runtime.past_turns import conversation
-from runtime.ports import Ports, RunLost, Turn
+from runtime.ports import Ports, Turn
 from runtime.record import Log
 from runtime.resolve import may_call, resolve
 from runtime.run import run
@@ -139,7 +139,7 @@ async def follow(root: UUID, after: int = 0, *, seconds: float | None = None) ->
         while True:
             bell.clear()
             log = runner().log(root)
-            batch = await _above(after, root, log)
+            batch = log.since(after) if log else await store.load_log(root, after)
             after = batch[-1].n if batch else after
             yield batch
             if batch and ends(batch[-1].event):
@@ -148,19 +148,6 @@ async def follow(root: UUID, after: int = 0, *, seconds: float | None = None) ->
             if pause <= 0:
                 return
             await (log.changed(after, pause) if log else rung(bell, pause))
-
-
-async def _above(after: int, root: UUID, log: Log | None) -> list[Logged]:
-    """What is new. The end is told when the rows say so too: who reads it may look at them at once."""
-    if log is None:
-        return await store.load_log(root, after)
-    batch = log.since(after)
-    if batch and ends(batch[-1].event):
-        try:
-            await log.commit()
-        except RunLost:
-            return await store.load_log(root, after)
-    return batch
 
 
 async def owned_thread(actor: Actor, run_id: UUID) -> UUID:
