@@ -1,5 +1,6 @@
 """The widget in a browser: on a page of another site, under that site's policy, all third-party cookies blocked."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -77,13 +78,16 @@ def test_it_works_without_any_storage_for_as_long_as_the_page_stays(page, shop, 
 def test_a_page_that_is_reloaded_in_the_middle_of_an_answer_loses_nothing(page, shop, house, model):
     scribe = scripted_agent(model, audience="everyone")
     shop.show(world.widget(scribe, shop.origin).pk)
-    model.says(["One ", "two ", "three ", "four"], delay=0.7)
+    model.says(["One ", "two ", "three ", "four"], delay=0.5)
     frame = opened(page, shop)
     frame.get_by_role("textbox").fill("Count")
     frame.get_by_role("textbox").press("Enter")
     expect(frame.locator(".message")).to_contain_text("One")
+    streams: list[str] = []
+    page.on("request", lambda request: streams.append(request.url) if "/stream/" in request.url else None)
     page.reload()
-    expect(answer(frame)).to_have_text("One two three four")
+    expect(answer(frame)).to_have_text("One two three four", timeout=20_000)
+    assert len(streams) == 1
     expect(frame.get_by_role("button", name="Send")).to_be_visible()
     assert Run.objects.count() == 1
 
@@ -153,6 +157,13 @@ def test_what_the_server_refuses_is_said_and_the_text_is_kept(page, shop, house)
     expect(frame.get_by_role("alert")).to_contain_text("Try again in")
     expect(frame.get_by_role("textbox")).to_have_value("Is anybody there?")
     page.complaints.remove("Failed to load resource: the server responded with a status of 429 (Too Many Requests)")
+
+
+def test_nothing_can_be_pressed_before_the_chat_can_answer(page, shop, house):
+    page.route("**/vendor/htmx.min.js", lambda route: (time.sleep(1), route.continue_()))
+    frame = opened(page, shop)
+    frame.get_by_role("button", name=QUESTION).click()
+    expect(answer(frame)).to_contain_text("28 days")
 
 
 def test_a_network_that_is_gone_is_said_and_comes_back(page, shop, house):

@@ -3,11 +3,13 @@
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from uuid import uuid4
 
 import httpx
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from runtime.models import Run, Thread
 from tests import world
@@ -197,7 +199,7 @@ def test_a_widget_starts_its_own_agent_alone(visitor):
 
 def test_a_conversation_goes_on_and_earlier_ones_can_be_found(visitor):
     sent = visitor.say(QUESTION)
-    visitor.frame("GET", f"runs/{run_in(sent)}/stream/")
+    settle()
     visitor.answer_to("And how do I book a train?", thread=thread_in(sent))
     assert Thread.objects.count() == 1
     empty = visitor.frame("GET", "conversation/?new").text
@@ -312,6 +314,17 @@ def test_no_address_is_stored(visitor):
     kept = " ".join(WidgetUse.objects.values_list("who", flat=True))
     assert visitor.address not in kept
     assert WidgetUse.objects.count() == 4
+
+
+def test_counts_go_with_their_widget_and_with_time(site, house, widget, visitor):
+    before = timezone.now() - timedelta(days=3)
+    WidgetUse.objects.create(widget=widget, slot=before, who="all", times=7)
+    assert visitor.say(QUESTION).status_code == 200
+    assert not WidgetUse.objects.filter(slot=before).exists()
+    settle()
+    widget.delete()
+    assert not WidgetUse.objects.exists()
+    assert visitor.frame("GET", "conversation/").status_code == 403
 
 
 # What is thrown at it

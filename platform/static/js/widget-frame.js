@@ -90,25 +90,41 @@ function paragraph(words) {
   return made;
 }
 
-// The conversation comes first, then the chat's scripts, which look for it when they start.
+// Order matters: htmx starts on the empty page, so that it processes the conversation once; the chat's own scripts look
+// for the conversation when they start; nobody can press anything before both are done.
 
 async function begin() {
-  let answer;
   try {
-    answer = await fetch(location.search || here);
+    const [answer] = await Promise.all([fetch(location.search || here), load("script:not([type])")]);
+    await new Promise((resolve) => setTimeout(resolve)); // htmx starts in a task of its own, queued before this one
+    const template = document.createElement("template");
+    template.innerHTML = await answer.text();
+    if (!answer.ok) return stuck(template.content.textContent.trim());
+    // Browsers refuse autofocus in a frame of another site, and say so in the console.
+    for (const field of template.content.querySelectorAll("[autofocus]")) field.removeAttribute("autofocus");
+    main.hidden = true;
+    main.replaceChildren(template.content);
+    await load("script[type=module]");
+    htmx.process(main);
+    main.hidden = false;
+    ask({ wants: "ready" });
   } catch {
-    return stuck("The server can't be reached. Check your connection.");
+    stuck("The server can't be reached. Check your connection.");
   }
-  const template = document.createElement("template");
-  template.innerHTML = await answer.text();
-  if (!answer.ok) return stuck(template.content.textContent.trim());
-  // Browsers refuse autofocus in a frame of another site, and say so in the console.
-  for (const field of template.content.querySelectorAll("[autofocus]")) field.removeAttribute("autofocus");
-  main.replaceChildren(template.content);
-  const scripts = document.importNode(document.getElementById("chat-scripts").content, true);
-  for (const script of scripts.querySelectorAll("script")) script.async = false; // in their order
-  document.head.append(scripts);
-  ask({ wants: "ready" });
+}
+
+function load(which) {
+  const scripts = document.getElementById("chat-scripts").content.querySelectorAll(which);
+  const loaded = [...scripts].map((inert) => {
+    const script = document.importNode(inert);
+    script.async = false; // in their order
+    return new Promise((resolve, reject) => {
+      script.addEventListener("load", resolve);
+      script.addEventListener("error", reject);
+      document.head.append(script);
+    });
+  });
+  return Promise.all(loaded);
 }
 
 function stuck(words) {
@@ -118,8 +134,9 @@ function stuck(words) {
   notice.setAttribute("role", "alert");
   again.className = "button quiet again";
   again.textContent = "Try again";
-  again.addEventListener("click", begin);
+  again.addEventListener("click", () => location.reload());
   main.replaceChildren(notice, again);
+  main.hidden = false;
 }
 
 function focus() {
