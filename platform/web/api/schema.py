@@ -109,6 +109,7 @@ class RunOut(BaseModel):
     thread: UUID
     status: Status
     reason: str | None = Field(description="Why it is limited or failed, as a code.")
+    error: str | None = Field(description="Why it failed, in words for people.")
     output: str = Field(description="What was said last; partial unless the status is `completed` or `limited`.")
     usage: Usage
     created_at: datetime
@@ -125,6 +126,7 @@ class RunOut(BaseModel):
             thread=run.thread_id,
             status=run.status,  # type: ignore[arg-type]
             reason=run.reason or None,
+            error=run.error or None,
             output=run.output,
             usage=Usage(**spent, total_tokens=sum(spent.values())),
             created_at=run.created_at,
