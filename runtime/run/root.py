@@ -96,6 +96,8 @@ async def _converse(frame: Frame) -> Outcome:
             await _finish_step(frame)
             if not frame.answer:
                 await _ask(frame)
+            if frame.empty_replies == 1:  # without tools the engine takes an empty reply for an answer
+                await _ask(frame)
     except TimeoutError:
         await frame.close("timeout")
         detail = f"The limit of {frame.budget.limits.max_seconds} seconds, or what was left of the tree's, was used up."

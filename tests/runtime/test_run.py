@@ -140,6 +140,14 @@ def test_an_empty_answer_is_asked_for_once_more_then_said_in_words(model: Script
     assert len(model.requests) == 2
 
 
+def test_an_agent_without_tools_is_asked_once_more_too(model: ScriptedModel):
+    model.says("").says("Here I am.")
+
+    ran = run_plainly(world_of(agent(1, "Poet", model.spec())))
+
+    assert (ran.outcome.status, ran.outcome.text) == ("completed", "Here I am.")
+
+
 def test_a_failing_model_fails_the_run_in_words(model: ScriptedModel):
     model.fails("401", times=None)
 
