@@ -6,6 +6,7 @@ type Code = Literal[
     "not_found",
     "invalid",
     "run_in_progress",
+    "decided",
     "idempotency_conflict",
     "quota",
     "unavailable",

@@ -14,6 +14,8 @@ type Status = Literal[
     "queued", "running", "waiting_approval", "needs_review", "completed", "limited", "cancelled", "failed"
 ]
 TERMINAL: frozenset[str] = frozenset({"completed", "limited", "cancelled", "failed"})
+WAITING: frozenset[str] = frozenset({"waiting_approval", "needs_review"})
+"""For a person: nobody runs it until somebody has decided."""
 
 type FailReason = Literal["timeout", "budget", "forbidden", "failed", "cancelled"]
 type View = Literal["full", "summary", "none"]
@@ -40,12 +42,16 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunPaused:
+    """`reason` is `needs_review` or `approval`. Delegates at work are paused before their coordinators."""
+
     of: Origin
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
+    """Of the root alone when another process goes on; after a pause of every paused run, coordinators first."""
+
     of: Origin
 
 
@@ -104,7 +110,10 @@ class ReasoningFinished:
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """`name` is what the model called, `label` what people read; `kind` is `delegate`, `memory` or a tool kind."""
+    """`name` is what the model called, `label` what people read; `kind` is `delegate`, `memory` or a tool kind.
+
+    `view` is how much of a delegate people see: a call that is refused never says so by starting one.
+    """
 
     of: Origin
     call: UUID
@@ -112,6 +121,7 @@ class ToolCalled:
     label: str
     kind: str
     side_effect: str = "read-only"
+    view: View = "full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +193,8 @@ class ApprovalAsked:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDecided:
+    """About a call whose work may have begun, `approved` says “do it again”, and not approved “it happened”."""
+
     of: Origin
     call: UUID
     approved: bool
@@ -259,6 +271,11 @@ class Logged:
 def ends(event: Event) -> bool:
     """Whether this is the one terminal event of a log."""
     return isinstance(event, RunFinished) and event.of.depth == 0
+
+
+def pauses(event: Event) -> bool:
+    """Whether the whole tree waits for a person from here on; RunResumed of the root comes before anything else."""
+    return isinstance(event, RunPaused) and event.of.depth == 0
 
 
 def dump(event: Event) -> dict[str, object]:

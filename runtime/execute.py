@@ -13,7 +13,7 @@ from agents_admin.actor import Actor
 from agents_admin.text import clean
 from runtime import crash, rights, store
 from runtime.errors import RunError
-from runtime.events import Logged, Origin, ends
+from runtime.events import WAITING, Logged, Origin, ends
 from runtime.hub import CANCEL, rung
 from runtime.past_turns import conversation
 from runtime.ports import Ports, Turn
@@ -24,14 +24,15 @@ from runtime.runner import LEASE_SECONDS, runner
 from runtime.search import search
 from runtime.spec import RuntimeAgent
 from runtime.store import Row
+from runtime.takeover import take_over
 
 MAX_INPUT_CHARS = 100_000
 HEARTBEAT_SECONDS = 5.0
 
 _THREAD = f"""
-SELECT t.agent_id, EXISTS (
-    SELECT FROM runtime_run r WHERE r.thread_id = t.id AND r.depth = 0
-    AND r.status IN ('queued', 'running', 'waiting_approval', 'needs_review')) AS busy
+SELECT t.agent_id, (
+    SELECT r.status FROM runtime_run r WHERE r.thread_id = t.id AND r.depth = 0
+    AND r.status IN ('queued', 'running', 'waiting_approval', 'needs_review')) AS open
 FROM runtime_thread t WHERE t.id = %(thread)s AND {rights.owned("t")}
 """
 _REPEATED = "SELECT id, thread_id, idempotency_hash FROM runtime_run WHERE user_id = %s AND idempotency_key = %s"
@@ -53,12 +54,19 @@ WITH thread AS (
 INSERT INTO runtime_message (id, thread_id, run_id, role, text, complete, n)
 VALUES (%(message)s, %(thread)s, %(run)s, 'user', %(text)s, true, 0)
 """
+# A run that waits for a person is nobody's: it is left to be claimed, and ended by who claims it.
 _CANCEL = f"""
-WITH stopped AS (
-    UPDATE runtime_run r SET cancel_requested = true WHERE r.id = %(run)s AND r.depth = 0 AND {rights.owned("r")}
-    RETURNING id
+WITH mine AS (
+    SELECT r.id, r.status IN ('waiting_approval', 'needs_review') AS waits FROM runtime_run r
+    WHERE r.id = %(run)s AND r.depth = 0 AND {rights.owned("r")} FOR UPDATE
+), stopped AS (
+    UPDATE runtime_run r SET cancel_requested = true,
+        status = CASE WHEN waits THEN 'running' ELSE r.status END,
+        lease_until = CASE WHEN waits THEN now() - interval '1 second' ELSE r.lease_until END
+    FROM mine WHERE r.id = mine.id
+    RETURNING r.id, waits
 )
-SELECT pg_notify('{CANCEL}', id::text) FROM stopped
+SELECT waits, pg_notify('{CANCEL}', id::text) FROM stopped
 """
 _OWNED = f"SELECT r.thread_id FROM runtime_run r WHERE r.id = %(run)s AND r.depth = 0 AND {rights.owned('r')}"
 
@@ -115,9 +123,12 @@ async def start(actor: Actor, request: Request) -> Started:
 async def cancel(actor: Actor, run_id: UUID) -> None:
     """Ask a run to stop, wherever it runs; stopping a finished run does nothing. Raises RunError `not_found`."""
     values = rights.parameters(actor) | {"run": run_id}
-    if not await store.fetch(_CANCEL, values):
+    stopped = await store.fetch(_CANCEL, values)
+    if not stopped:
         raise RunError("not_found", "There is no such run.")
     runner().cancel(run_id)
+    if stopped[0]["waits"]:
+        await take_over(runner())
 
 
 async def wait(run_id: UUID, seconds: float) -> bool:
@@ -201,13 +212,16 @@ async def _conversation(actor: Actor, request: Request, world: RuntimeAgent) -> 
         raise RunError("not_found", "There is no such thread.", "thread")
     if found[0]["agent_id"] != world.root_id:
         raise RunError("invalid", "This thread belongs to another agent.", "thread")
-    if found[0]["busy"]:
-        raise _in_progress()
+    if found[0]["open"]:
+        raise _in_progress(found[0]["open"])
     return await conversation(request.thread, world.root.history_messages)
 
 
-def _in_progress() -> RunError:
-    return RunError("run_in_progress", "An answer is still being written. Wait for it, or stop it first.", "thread")
+def _in_progress(status: str = "running") -> RunError:
+    words = "An answer is still being written. Wait for it, or stop it first."
+    if status in WAITING:
+        words = "A step of the last answer waits for a person to decide about it. Decide first, or stop that answer."
+    return RunError("run_in_progress", words, "thread")
 
 
 def _begin_values(actor: Actor, request: Request, world: RuntimeAgent, text: str) -> Row:

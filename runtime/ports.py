@@ -7,7 +7,7 @@ from uuid import UUID
 
 import httpx
 
-from runtime.events import Event, Origin
+from runtime.events import Event, Origin, View
 from runtime.spec import DelegationSpec
 
 NOTHING_FOUND = "Nothing found"
@@ -130,6 +130,7 @@ class BoundTool:
     call: Call
     right: Right
     side_effect: str = "read-only"
+    view: View = "full"
     approval: str = "never"
     timeout_seconds: float | None = None
     max_output_chars: int = 20_000

@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
 BATCH = 20
+CONFIRMED = "A person confirmed that this was done."
 GONE_ON = "The server was restarted in the middle; the answer goes on from the last finished step."
-REVIEW = "Nobody knows whether a step that acts was done before the server stopped. Please decide."
 
 _CLAIM = """
 UPDATE runtime_run
@@ -37,12 +37,6 @@ WHERE id IN (
     ORDER BY lease_until LIMIT %s FOR UPDATE SKIP LOCKED
 )
 RETURNING *
-"""
-_PAUSE = """
-WITH paused AS (
-    UPDATE runtime_run SET status = 'needs_review', lease_until = NULL, owner_process = NULL WHERE id = %s
-)
-UPDATE runtime_toolcall SET state = 'unknown' WHERE id = ANY(%s::uuid[])
 """
 
 
@@ -61,10 +55,8 @@ async def _go_on(runner: Runner, row: Row) -> None:
     if ending is not None:
         await _end(row, log, ending)
         return
-    pasts = past.fold(log)
-    undecided = past.uncertain(pasts)
-    if undecided:
-        await _pause(row, log, [call for _, call in undecided])
+    if past.uncertain(past.fold(log)):
+        await _pause(row, log)
         return
     actor = actor_of(row)
     try:
@@ -78,6 +70,7 @@ async def _go_on(runner: Runner, row: Row) -> None:
     own = runner.writer.open(row["id"], row["epoch"], log)
     for event in _resumption(origin, log):
         own.record(event)
+    pasts = past.fold(own.events)
     turns = [*await conversation_before(row, world.root.history_messages), Turn("user", row["input"])]
     ports = Ports(log=own, may_call=partial(may_call, actor), search=search, http=runner.http)
     runner.launch(row["id"], run(world, origin, turns, ports, pasts))
@@ -94,7 +87,13 @@ def _resumption(origin: Origin, log: list[Logged]) -> list[Event]:
     said = [logged.event for logged in log]
     if not said:
         return []
-    return [*closing.interruption(said), events.RunResumed(origin), events.Notice(origin, GONE_ON)]
+    resumed = closing.paused(said) or [origin]
+    return [
+        *closing.interruption(said),
+        *(events.RunResumed(of) for of in resumed),
+        *(events.ToolReturned(of, call, True, CONFIRMED) for of, call in past.confirmed(past.fold(log))),
+        events.Notice(origin, GONE_ON),
+    ]
 
 
 async def _end(row: Row, log: list[Logged], ending: Ending) -> None:
@@ -105,20 +104,18 @@ async def _end(row: Row, log: list[Logged], ending: Ending) -> None:
     logger.warning("Run %s was ended: %s", row["id"], ending.reason or ending.status)
 
 
-async def _pause(row: Row, log: list[Logged], calls: list[UUID]) -> None:
-    origin = origin_of(row)
+async def _pause(row: Row, log: list[Logged]) -> None:
+    asked = [events.ApprovalAsked(of, call) for of, call in past.uncertain(past.fold(log))]
     said = [logged.event for logged in log]
-    pause = [events.ApprovalAsked(of, call) for of, call in past.uncertain(past.fold(log))]
-    await append(row, log, [*closing.interruption(said), *pause, events.RunPaused(origin, "needs_review")])
-    await store.fetch(_PAUSE, (row["id"], calls))
+    await append(row, log, [*asked, *closing.suspension(said, origin_of(row), "needs_review")])
 
 
-async def append(row: Row, log: list[Logged], missing: list[Event]) -> None:
-    """Write events to a log that no process of this run's is writing to."""
+async def append(row: Row, log: list[Logged], missing: list[Event]) -> bool:
+    """Write events to a log that no process of this run's is writing to; whether it was still the owner's to write."""
     now = datetime.now(UTC)
     first = log[-1].n + 1 if log else 1
     numbered = [(row["id"], Logged(first + place, now, event)) for place, event in enumerate(missing)]
-    await project.write({row["id"]: row["epoch"]}, numbered)
+    return bool(await project.write({row["id"]: row["epoch"]}, numbered))
 
 
 def actor_of(row: Row) -> Actor:

@@ -11,6 +11,7 @@ STATUS: dict[Code, int] = {
     "forbidden": 403,
     "not_found": 404,
     "run_in_progress": 409,
+    "decided": 409,
     "idempotency_conflict": 409,
     "invalid": 422,
     "quota": 429,

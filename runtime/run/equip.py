@@ -68,6 +68,7 @@ def _bind_delegate(frame: Frame, edge: DelegationSpec, hand_over: HandOver) -> B
         name=edge.name,
         label=delegate.label,
         kind="delegate",
+        view=delegate.view,
         description=prompt.delegate_description(edge, delegate),
         parameters=parameters,
         call=call,

@@ -158,8 +158,9 @@ class Frame:
         tool = self.tools.get(call.name)
         label = tool.label if tool else call.name[:100]
         kind, effect = (tool.kind, tool.side_effect) if tool else ("unknown", "read-only")
+        view = tool.view if tool else "full"
         self.calls[call.id] = OpenCall(call, label, perf_counter())
-        self.ports.log.record(events.ToolCalled(self.origin, call.id, call.name[:100], label, kind, effect))
+        self.ports.log.record(events.ToolCalled(self.origin, call.id, call.name[:100], label, kind, effect, view))
         self.ports.log.record(events.ToolArguments(self.origin, call.id, arguments_text(call)))
 
     def _no_such_tool(self, name: str) -> str:

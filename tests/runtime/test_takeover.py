@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from agents_admin.actor import Actor
 from runtime import events, execute, review, runner, store, takeover
 from runtime.errors import RunError
 from runtime.events import Event
@@ -258,4 +259,62 @@ def test_a_person_says_what_happened_and_the_run_goes_on(model: ScriptedModel, d
     assert (run.status, run.output) == ("completed", "Stamped.")
     assert ToolCall.objects.get().state == "done"
     returned = [one.event for one in log_of(died) if isinstance(one.event, events.ToolReturned)]
-    assert [(one.content == review.CONFIRMED) for one in returned] == [decision == "happened"]
+    assert [(one.content == takeover.CONFIRMED) for one in returned] == [decision == "happened"]
+
+
+def test_stop_ends_a_run_that_waits_for_a_person(model: ScriptedModel):
+    died = die_in_an_act(acting_agent(model))
+    running(lambda: takeover.take_over(runner.runner()))
+    linus, maya = world.actor_of(world.linus()), world.actor_of(world.maya())
+
+    async def stop() -> None:
+        with pytest.raises(RunError):
+            await execute.cancel(maya, died)
+        await execute.cancel(linus, died)
+        assert await execute.wait(died, 10)
+
+    running(stop)
+    check_order([logged.event for logged in log_of(died)])
+    assert Run.objects.get(pk=died).status == "cancelled"
+    assert ToolCall.objects.get().state == "unknown"
+    assert len(model.requests) == 1
+
+
+def test_a_thread_that_waits_for_a_person_says_so(model: ScriptedModel):
+    died = Run.objects.get(pk=die_in_an_act(acting_agent(model)))
+    running(lambda: takeover.take_over(runner.runner()))
+    linus, more = world.actor_of(world.linus()), Request("clerk", "And now?", died.thread_id)
+
+    with pytest.raises(RunError, match="waits for a person to decide"):
+        running(lambda: execute.start(linus, more))
+
+
+def test_a_visitor_of_a_widget_never_decides(model: ScriptedModel):
+    agent = acting_agent(model)
+    died, widget = die_in_an_act(agent), world.widget(agent)
+    running(lambda: takeover.take_over(runner.runner()))
+    Run.objects.update(user=None, widget=widget, visitor="v1")
+    visitor, call = Actor("widget", widget_id=widget.pk, visitor="v1"), ToolCall.objects.get().pk
+
+    with pytest.raises(RunError, match="who works here"):
+        running(lambda: review.review(visitor, died, call, "again"))
+    assert Run.objects.get(pk=died).status == "needs_review"
+
+
+def test_of_two_people_who_decide_at_once_one_does(model: ScriptedModel):
+    died = die_in_an_act(acting_agent(model))
+    running(lambda: takeover.take_over(runner.runner()))
+    linus, ada, call = world.actor_of(world.linus()), world.actor_of(world.ada()), ToolCall.objects.get().pk
+
+    async def decide() -> list[BaseException | None]:
+        done = await asyncio.gather(
+            review.review(linus, died, call, "happened"),
+            review.review(ada, died, call, "again", anybodys=True),
+            return_exceptions=True,
+        )
+        assert await execute.wait(died, 10)
+        return done
+
+    refused = [error for error in running(decide) if error is not None]
+    assert [error.code for error in refused] == ["decided"]
+    assert Run.objects.get(pk=died).status == "completed"
