@@ -1,7 +1,6 @@
 """The widget in a browser: on a page of another site, under that site's policy, all third-party cookies blocked."""
 
 import time
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
@@ -23,7 +22,7 @@ Object.defineProperty(Document.prototype, "cookie", { get: refuse, set: refuse }
 
 
 @pytest.fixture
-def shop(site) -> Iterator[HostSite]:
+def shop(site):
     with host_site(site) as shop:
         yield shop
     settle()
@@ -83,7 +82,7 @@ def test_a_page_that_is_reloaded_in_the_middle_of_an_answer_loses_nothing(page, 
     frame.get_by_role("textbox").fill("Count")
     frame.get_by_role("textbox").press("Enter")
     expect(frame.locator(".message")).to_contain_text("One")
-    streams: list[str] = []
+    streams = []
     page.on("request", lambda request: streams.append(request.url) if "/stream/" in request.url else None)
     page.reload()
     expect(answer(frame)).to_have_text("One two three four", timeout=20_000)
@@ -136,8 +135,8 @@ def test_a_token_that_expired_is_renewed_without_a_word(page, shop, house):
     frame = opened(page, shop)
     frame.get_by_role("button", name=QUESTION).click()
     expect(answer(frame)).to_contain_text("28 days")
-    clock = {"frame": page.frames[-1], "page": page.main_frame}
-    for where in clock.values():
+    expect(frame.get_by_role("button", name="Send")).to_be_visible()
+    for where in page.frames:
         where.evaluate("(late => { Date.now = () => late; })(Date.now() + 16 * 60 * 1000)")
     with page.expect_request("**/token/") as renewal:
         frame.get_by_role("textbox").fill("What is 2 + 2?")
