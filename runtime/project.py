@@ -57,6 +57,13 @@ FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::text[], %s::time
      AS f(id, status, reason, error, detail, at)
 WHERE runtime_run.id = f.id
 """
+_PAUSE_RUNS = """
+UPDATE runtime_run SET status = p.status, lease_until = NULL, owner_process = NULL
+FROM unnest(%s::uuid[], %s::text[]) AS p(id, status) WHERE runtime_run.id = p.id
+"""
+_WAIT_FOR_DECISIONS = """
+UPDATE runtime_toolcall SET state = 'unknown' WHERE id = ANY(%s::uuid[]) AND state = 'started' AND side_effect = 'acts'
+"""
 _SAY = """
 WITH said AS (
     SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::bool[], %s::int[], %s::timestamptz[])
@@ -105,9 +112,14 @@ _ORDER = (
     _NAME_CHILDREN,
     _END_CALLS,
     _SAY,
+    _WAIT_FOR_DECISIONS,
+    _PAUSE_RUNS,
     _FINISH_RUNS,
     _TOUCH_THREADS,
 )
+
+_WAITING = {"needs_review": "needs_review", "approval": "waiting_approval"}
+"""The status of a run by the reason why it is paused."""
 
 
 @dataclass(slots=True)
@@ -132,6 +144,8 @@ class Changes:
                 self.rows[_FINISH_RUNS].append((of.run, status, reason, error, detail, logged.at))
                 if of.depth == 0:
                     self.rows[_TOUCH_THREADS].append((of.run,))
+            case events.RunPaused(reason=reason) if of.depth == 0:
+                self.rows[_PAUSE_RUNS].append((of.run, _WAITING[reason]))
             case events.MessageFinished(message=message, text=text, complete=complete):
                 self.rows[_SAY].append((message, of.run, text, complete, logged.n, logged.at))
             case events.Usage(input_tokens=sent, output_tokens=got):
@@ -150,6 +164,8 @@ class Changes:
                 self.arguments[call] = text
             case events.ToolCalled(call=call, name=name, label=label, kind=kind, side_effect=effect):
                 self.rows[_START_CALLS].append((call, of.run, name, label, kind, effect, "", logged.n, logged.at))
+            case events.ApprovalAsked(call=call):
+                self.rows[_WAIT_FOR_DECISIONS].append((call,))
             case events.ToolReturned(call=call, ok=ok, reason=reason, content=content, seconds=seconds):
                 state = "done" if ok else "failed"
                 self.rows[_END_CALLS].append((call, state, reason, content, seconds))

@@ -7,7 +7,6 @@ process again and again is ended in words after MAX_ATTEMPTS.
 import logging
 from datetime import UTC, datetime
 from functools import partial
-from uuid import UUID
 
 from agents_admin.actor import Actor
 from runtime import closing, crash, events, project, store

@@ -27,6 +27,9 @@ class Stream:
         self.subagents: set[str] = set()
         self.count = 0
         self.terminal = ""
+        self.run = ""
+        self.pauses = False
+        self.continues = False
 
     def say(self, frame: dict, what: str) -> None:
         self.wrong.append(f"frame {self.count} {frame.get('type')}: {what}")
@@ -36,7 +39,7 @@ class Stream:
         self._shape(frame)
         kind = frame["type"]
         if self.terminal:
-            self.say(frame, "comes after the terminal event")
+            self._after_the_end(frame)
         if self.count == 1 and kind != "RUN_STARTED":
             self.say(frame, "the first event is not RUN_STARTED")
         span, _, part = kind.rpartition("_")
@@ -46,8 +49,8 @@ class Stream:
             self._subagent(frame, part)
         elif kind in TERMINAL:
             self._terminal(frame)
-        elif kind == "RUN_STARTED" and not frame.get("protocolVersion"):
-            self.say(frame, "declares no protocolVersion")
+        elif kind == "RUN_STARTED":
+            self._started(frame)
         owner = frame.get("subagentRunId")
         if owner and not kind.startswith("SUBAGENT_") and ("SUBAGENT", owner) not in self.open:
             self.say(frame, f"belongs to the sub-agent {owner}, which is not open")
@@ -55,6 +58,21 @@ class Stream:
     def end(self) -> None:
         if not self.terminal:
             self.wrong.append("the stream just ends")
+
+    def _started(self, frame: dict) -> None:
+        if not frame.get("protocolVersion"):
+            self.say(frame, "declares no protocolVersion")
+        self.run = frame["runId"]
+        self.continues = "parentRunId" in frame
+
+    def _after_the_end(self, frame: dict) -> None:
+        """Only another public run, after one that was interrupted: it may answer calls of that one."""
+        if not self.pauses:
+            self.say(frame, "comes after the terminal event")
+        elif frame["type"] != "RUN_STARTED" or frame.get("parentRunId") != self.run or frame["runId"] == self.run:
+            self.say(frame, "does not continue the run that was interrupted")
+        self.terminal, self.pauses = "", False
+        self.subagents = set()
 
     def _shape(self, frame: dict) -> None:
         self._extra(frame, _EVENT.validate_python(frame))
@@ -91,7 +109,8 @@ class Stream:
 
     def _result(self, frame: dict) -> None:
         call = frame["toolCallId"]
-        if call not in self.seen_calls or ("TOOL_CALL", call) in self.open:
+        unseen = call not in self.seen_calls and not self.continues
+        if unseen or ("TOOL_CALL", call) in self.open:
             self.say(frame, "answers a call that was not made, or not ended")
         if call in self.answered:
             self.say(frame, "answers a call again")
@@ -117,11 +136,25 @@ class Stream:
 
     def _terminal(self, frame: dict) -> None:
         self.terminal = frame["type"]
-        if self.terminal == "RUN_FINISHED":
-            for span, one in self.open:
-                self.say(frame, f"{span} {one} is still open")
-            for call in self.seen_calls - self.answered:
-                self.say(frame, f"TOOL_CALL {call} has no result")
+        if self.terminal != "RUN_FINISHED":
+            return
+        if frame["runId"] != self.run:
+            self.say(frame, "ends another run than the one that started")
+        for span, one in self.open:
+            self.say(frame, f"{span} {one} is still open")
+        outcome = frame.get("outcome", {})
+        self.pauses = outcome.get("type") == "interrupt"
+        for call in self.seen_calls - self.answered if not self.pauses else ():
+            self.say(frame, f"TOOL_CALL {call} has no result")
+        self._interrupts(frame, outcome.get("interrupts", []))
+
+    def _interrupts(self, frame: dict, interrupts: list[dict]) -> None:
+        ids = {one["id"] for one in interrupts}
+        if (self.pauses and not ids) or len(ids) < len(interrupts):
+            self.say(frame, "has no interrupt, or one twice")
+        for one in interrupts:
+            if "toolCallId" in one and one["toolCallId"] not in self.seen_calls - self.answered:
+                self.say(frame, f"asks about {one['toolCallId']}, which is no open call")
 
 
 def _walk(value: object, path: str = "") -> list[tuple[str, object]]:

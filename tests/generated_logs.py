@@ -5,7 +5,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from runtime import events
+from runtime import closing, events
 from runtime.events import Event, FailReason, Logged, Origin, Status, View
 
 MORNING = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -20,8 +20,13 @@ def logs(draw: st.DrawFn) -> list[Logged]:
     root = _new(draw)
     of = Origin(run=root, root=root, agent=draw(st.sampled_from(NAMES)), slug="root", view=draw(_views))
     happened = _run(draw, of, depth=0)
-    if draw(st.booleans()):
-        happened = _aborted(draw, happened)
+    match draw(st.sampled_from(["whole", "aborted", "taken over", "paused"])):
+        case "aborted":
+            happened = _aborted(draw, happened)
+        case "taken over":
+            happened = _taken_over(draw, happened)
+        case "paused":
+            happened = _paused(draw, happened)
     return [Logged(n, MORNING + timedelta(seconds=n), event) for n, event in enumerate(happened, 1)]
 
 
@@ -30,6 +35,9 @@ _ends: st.SearchStrategy[tuple[Status, str]] = st.sampled_from(
     [("completed", ""), ("limited", "max_steps"), ("failed", "")]
 )
 _reasons: st.SearchStrategy[FailReason] = st.sampled_from(["timeout", "budget", "forbidden", "failed", "cancelled"])
+
+
+_endings = st.sampled_from([closing.STOPPED, closing.DIED])
 
 
 def _new(draw: st.DrawFn) -> UUID:
@@ -124,13 +132,46 @@ def _interleaved(draw: st.DrawFn, lines: list[list[Event]]) -> list[Event]:
     return happened
 
 
-def _aborted(draw: st.DrawFn, happened: list[Event]) -> list[Event]:
-    """The log cut anywhere, then closed innermost first, as a stop or a crash leaves it."""
-    status = draw(st.sampled_from(["cancelled", "failed", "limited"]))
+def _cut(draw: st.DrawFn, happened: list[Event]) -> list[Event]:
+    """The log up to anywhere, as a stop or a crash leaves it."""
     cut = draw(st.integers(1, len(happened) - 1))
-    while isinstance(happened[cut], events.ToolArguments | events.ToolReady):
+    while isinstance(happened[cut], events.ToolArguments):
         cut += 1  # a call and its arguments are recorded at once
-    kept = happened[:cut]
+    return happened[:cut]
+
+
+def _taken_over(draw: st.DrawFn, happened: list[Event]) -> list[Event]:
+    """Another process went on, and found nothing left to do but to end it."""
+    kept = _cut(draw, happened)
+    root = kept[0].of
+    kept += [*closing.interruption(kept), events.RunResumed(root), events.Notice(root, "It goes on.")]
+    return kept + closing.closes(kept, draw(_endings))
+
+
+def _paused(draw: st.DrawFn, happened: list[Event]) -> list[Event]:
+    """Some open calls wait for a person, who decides or stops the run."""
+    kept = _cut(draw, happened)
+    waiting = [event for event in _left_open(kept) if isinstance(event, events.ToolCalled) and draw(st.booleans())]
+    said = list(kept)
+    for call in waiting:
+        ready = events.ToolReady(call.of, call.call)
+        said += [] if ready in kept else [ready]
+    said += [events.ApprovalAsked(call.of, call.call) for call in waiting]
+    said += closing.suspension(said, kept[0].of, draw(st.sampled_from(["needs_review", "approval"])))
+    if draw(st.booleans()):
+        said += [events.ApprovalDecided(call.of, call.call, approved=draw(st.booleans())) for call in waiting]
+    return said + closing.closes(said, draw(_endings))
+
+
+def _aborted(draw: st.DrawFn, happened: list[Event]) -> list[Event]:
+    """The log cut, then closed innermost first."""
+    status = draw(st.sampled_from(["cancelled", "failed", "limited"]))
+    kept = _cut(draw, happened)
+    kept += [
+        events.ToolReady(event.of, event.call)
+        for event in _left_open(kept)
+        if isinstance(event, events.ToolCalled) and events.ToolReady(event.of, event.call) not in kept
+    ]
     return kept + [_closing(event, status) for event in reversed(_left_open(kept))]
 
 

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from agents_admin.text import BadJson, read_json
@@ -22,18 +22,22 @@ NOT_MADE = frozenset({"unknown", "invalid", "cycle", "depth", "forbidden", "budg
 
 @dataclass(frozen=True, slots=True)
 class PastRequest:
-    """A call that was announced and not answered. `ready`: its work may have begun. `again`: a person said so."""
+    """A call that was announced and not answered. `ready`: its work may have begun.
+
+    `again` or `happened`: what a person said about it.
+    """
 
     request: RequestedCall
     label: str
     acts: bool = False
     ready: bool = False
     again: bool = False
+    happened: bool = False
 
     @property
     def uncertain(self) -> bool:
         """Whether only a person can know what to do: it acts, and may have acted."""
-        return self.acts and self.ready and not self.again
+        return self.acts and self.ready and not self.again and not self.happened
 
 
 @dataclass(slots=True)
@@ -71,23 +75,42 @@ def subtree(pasts: Mapping[UUID, Past], run: UUID) -> list[Event]:
 def fold(log: Iterable[Logged]) -> dict[UUID, Past]:
     """By run. Messages that broke off are left out of what a model is shown."""
     pasts: dict[UUID, Past] = {}
+    waiting_since: datetime | None = None
     for logged in log:
         of = logged.event.of
         past = pasts.get(of.run)
         if past is None:
+            if isinstance(logged.event, events.RunPaused | events.RunResumed):
+                continue  # a delegate that has not begun
             past = pasts[of.run] = Past(of, logged.at)
+        if events.pauses(logged.event):
+            waiting_since = logged.at
         if isinstance(logged.event, events.RunResumed):
             _forget_decisions(pasts)
+            if waiting_since is not None:
+                _leave_out(logged.at - waiting_since, pasts)
+                waiting_since = None
         past.log.append(logged.event)
         _add(past, logged.event)
     _count_delegates(pasts)
     return pasts
 
 
+def _leave_out(waited: timedelta, pasts: Mapping[UUID, Past]) -> None:
+    """While a person makes up their mind no time limit runs."""
+    for past in pasts.values():
+        past.since += waited
+
+
 def _forget_decisions(pasts: Mapping[UUID, Past]) -> None:
     """“Do it again” holds for one attempt: after it the call may have acted once more."""
     for past in pasts.values():
-        past.calls = {key: replace(call, again=False) for key, call in past.calls.items()}
+        past.calls = {key: replace(call, again=False, happened=False) for key, call in past.calls.items()}
+
+
+def confirmed(pasts: Mapping[UUID, Past]) -> list[tuple[Origin, UUID]]:
+    """The calls that a person said have happened: what is left is to tell their runs."""
+    return [(past.origin, key) for past in pasts.values() for key, call in past.calls.items() if call.happened]
 
 
 def uncertain(pasts: Mapping[UUID, Past]) -> list[tuple[Origin, UUID]]:
@@ -130,8 +153,8 @@ def _add_call(past: Past, event: Event) -> None:
             _attach(past, request)
         case events.ToolReady(call=call):
             past.calls[call] = replace(past.calls[call], ready=True)
-        case events.ApprovalDecided(call=call, approved=True):
-            past.calls[call] = replace(past.calls[call], again=True)
+        case events.ApprovalDecided(call=call, approved=approved):
+            past.calls[call] = replace(past.calls[call], again=approved, happened=not approved)
         case events.ToolReturned():
             _end_call(past, event)
 

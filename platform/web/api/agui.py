@@ -14,6 +14,12 @@ from web.sse import RunHead
 
 type Frame = dict[str, object]
 
+WAITS = "A person has to decide about a step before this goes on."
+QUESTIONS = {
+    "needs_review": "nobody knows whether “{}” was done before the server stopped. It happened, or do it again?",
+    "approval": "may “{}” be done?",
+}
+
 
 class AguiRenderer:
     """`frames` takes every event of one log in order, from 1, and gives the JSON of at most one AG-UI event each."""
@@ -22,8 +28,11 @@ class AguiRenderer:
 
     def __init__(self, run: RunHead) -> None:
         self._head = run
+        self._run_id = str(run.run)
         self._views: dict[UUID, View] = {run.run: "full"}
-        self._steps: dict[UUID, events.ToolCalled] = {}
+        self._waiting = False
+        self._asked: dict[UUID, events.ApprovalAsked] = {}
+        self._calls: dict[UUID, events.ToolCalled] = {}
         self._input_tokens = 0
         self._output_tokens = 0
 
@@ -31,11 +40,23 @@ class AguiRenderer:
         event = logged.event
         if isinstance(event, events.MessageText):
             return None if event.of.depth else _text(event)
-        if isinstance(event, events.Usage):
-            self._input_tokens += event.input_tokens
-            self._output_tokens += event.output_tokens
-        frame = self._of_delegate(event) if event.of.depth else self._of_root(event)
+        self._keep(event)
+        match event:
+            case events.RunPaused() | events.RunResumed():
+                frame = self._interruption(event, logged.n)
+            case _:
+                frame = self._of_delegate(event) if event.of.depth else self._of_root(event)
         return None if frame is None else orjson.dumps(frame).decode()
+
+    def _keep(self, event: Event) -> None:
+        match event:
+            case events.Usage():
+                self._input_tokens += event.input_tokens
+                self._output_tokens += event.output_tokens
+            case events.ToolCalled():
+                self._calls[event.call] = event
+            case events.ApprovalAsked():
+                self._asked[event.call] = event
 
     def _of_root(self, event: Event) -> Frame | None:
         match event:
@@ -59,7 +80,45 @@ class AguiRenderer:
                 return None
 
     def _run(self, kind: str) -> Frame:
-        return {"type": kind, "threadId": self._head.thread, "runId": self._head.run}
+        return {"type": kind, "threadId": self._head.thread, "runId": self._run_id}
+
+    def _interruption(self, event: events.RunPaused | events.RunResumed, n: int) -> Frame | None:
+        """A pause ends a public run, what follows it is another one. A process that took over shows nothing."""
+        if event.of.depth:
+            return self._set_aside(event) if self._views.get(event.of.run, "none") != "none" else None
+        match event:
+            case events.RunPaused():
+                self._waiting = True
+                outcome: Frame = {"type": "interrupt", "interrupts": self._interrupts(event)}
+                return self._run("RUN_FINISHED") | {"outcome": outcome} | self._usage()
+            case events.RunResumed() if self._waiting:
+                parent, self._run_id, self._waiting = self._run_id, f"{self._head.run}-{n}", False
+                self._asked, self._input_tokens, self._output_tokens = {}, 0, 0
+                return self._run("RUN_STARTED") | {"protocolVersion": PROTOCOL_VERSION, "parentRunId": parent}
+            case _:
+                return None
+
+    def _set_aside(self, event: events.RunPaused | events.RunResumed) -> Frame:
+        """A delegate ends with its public run; the next one starts it again, under the same id."""
+        frame: Frame = {"subagentRunId": event.of.run}
+        if isinstance(event, events.RunPaused):
+            return {"type": "SUBAGENT_FINISHED"} | frame | {"outcome": {"type": "suspended"}}
+        nested = {"parentSubagentRunId": event.of.parent} if event.of.depth > 1 else {}
+        return {"type": "SUBAGENT_STARTED"} | frame | {"name": event.of.agent} | nested
+
+    def _interrupts(self, event: events.RunPaused) -> list[Frame]:
+        if not self._asked:
+            return [{"id": self._run_id, "reason": event.reason, "message": WAITS}]
+        return [self._interrupt(asked, event.reason) for asked in self._asked.values()]
+
+    def _interrupt(self, asked: events.ApprovalAsked, reason: str) -> Frame:
+        """What a delegate that is not shown wants to do is named to nobody."""
+        frame: Frame = {"id": asked.call, "reason": reason}
+        if self._views.get(asked.of.run) != "full":
+            return frame | {"message": WAITS}
+        label = _line(self._calls[asked.call].label)
+        words = {"message": f"{asked.of.agent} waits: {QUESTIONS[reason].format(label)}"}
+        return frame | words | ({"subagentRunId": asked.of.run} if asked.of.depth else {"toolCallId": asked.call})
 
     def _delegate_started(self, event: events.DelegateStarted) -> Frame | None:
         """Under a delegate that is shown in summary or not at all, nothing shows."""
@@ -75,19 +134,16 @@ class AguiRenderer:
     def _step(self, event: Event) -> Frame | None:
         match event:
             case events.ToolCalled():
-                self._steps[event.call] = event
                 return _custom_step(event.of, "call", _doing(event), {"toolCallId": event.call, "name": event.name})
             case events.ToolReturned():
-                called = self._steps.pop(event.call)
+                called = self._calls[event.call]
                 tool = {"toolCallId": event.call, "name": called.name, "ok": event.ok}
                 return _custom_step(event.of, "result", _done(called, event), tool)
             case _:
                 return None
 
     def _run_ended(self, event: events.RunFinished) -> Frame:
-        total = self._input_tokens + self._output_tokens
-        spent = {"inputTokens": self._input_tokens, "outputTokens": self._output_tokens, "totalTokens": total}
-        usage: Frame = {"usage": [spent]} if total else {}
+        usage = self._usage()
         match event.status:
             case "failed":
                 message = event.error or "The run failed."
@@ -99,6 +155,11 @@ class AguiRenderer:
                 return self._run("RUN_FINISHED") | {"outcome": {"type": "cancelled"}} | usage
             case _:
                 return self._run("RUN_FINISHED") | {"outcome": {"type": "success"}} | usage
+
+    def _usage(self) -> Frame:
+        total = self._input_tokens + self._output_tokens
+        spent = {"inputTokens": self._input_tokens, "outputTokens": self._output_tokens, "totalTokens": total}
+        return {"usage": [spent]} if total else {}
 
 
 def _text(event: events.MessageText) -> str:
