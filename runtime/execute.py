@@ -146,10 +146,12 @@ async def follow(root: UUID, after: int = 0, *, seconds: float | None = None) ->
     """
     loop = asyncio.get_running_loop()
     until = None if seconds is None else loop.time() + seconds
+    log: Log | None = None
     with runner().hub.watch(root) as bell:
         while True:
             bell.clear()
-            log = runner().log(root)
+            # The log of a run that ended here is let go of, but says the same as its rows.
+            log = runner().log(root) or (log if log and log.ended and not log.lost else None)
             batch = log.since(after) if log else await store.load_log(root, after)
             after = batch[-1].n if batch else after
             yield batch
