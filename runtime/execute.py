@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID, uuid4
@@ -13,7 +14,7 @@ from agents_admin.actor import Actor
 from agents_admin.text import clean
 from runtime import crash, rights, store
 from runtime.errors import RunError
-from runtime.events import WAITING, Logged, Origin, ends
+from runtime.events import WAITING, Logged, Origin, ends, pauses
 from runtime.hub import CANCEL, rung
 from runtime.past_turns import conversation
 from runtime.ports import Ports, Turn
@@ -132,10 +133,10 @@ async def cancel(actor: Actor, run_id: UUID) -> None:
 
 
 async def wait(run_id: UUID, seconds: float) -> bool:
-    """Whether the run has ended within so many seconds, and its rows say so."""
+    """Whether the run has ended within so many seconds, and its rows say so; one that waits for a person has not."""
     async for batch in follow(run_id, seconds=seconds):
-        if any(ends(logged.event) for logged in batch):
-            return True
+        if batch and (ends(batch[-1].event) or pauses(batch[-1].event)):
+            return ends(batch[-1].event)
     return False
 
 
@@ -161,6 +162,16 @@ async def follow(root: UUID, after: int = 0, *, seconds: float | None = None) ->
             if pause <= 0:
                 return
             await (log.changed(after, pause) if log else rung(bell, pause))
+
+
+async def until_pause(root: UUID, seen: int = 0) -> AsyncGenerator[list[Logged]]:
+    """The whole log, as it comes, up to the first pause above `seen`, or to the end. Batches as those of `follow`."""
+    async with aclosing(follow(root)) as batches:
+        async for batch in batches:
+            pause = next((place for place, one in enumerate(batch, 1) if one.n > seen and pauses(one.event)), None)
+            yield batch[:pause]
+            if pause is not None:
+                return
 
 
 async def owned_thread(actor: Actor, run_id: UUID) -> UUID:

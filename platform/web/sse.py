@@ -136,9 +136,12 @@ class StreamLayer:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _write(self, head: RunHead, renderer: Renderer, after: int, send: Send) -> None:
-        """The renderer folds the whole log; what the reader has already is not sent again."""
+        """The renderer folds the whole log; what the reader has already is not sent again.
+
+        A stream ends at a pause too: who comes back with its number waits for what follows.
+        """
         quiet_since = asyncio.get_running_loop().time()
-        async with aclosing(execute.follow(head.run)) as batches:
+        async with aclosing(execute.until_pause(head.run, after)) as batches:
             async for batch in batches:
                 body = b"".join(_frame(logged, renderer, after) for logged in batch)
                 now = asyncio.get_running_loop().time()

@@ -217,13 +217,13 @@ def acting_agent(model: ScriptedModel):
     return agent
 
 
-def die_in_an_act(agent) -> UUID:
-    died = die_at(agent.slug, lambda event: isinstance(event, events.ToolReady))
+def die_in_an_act(agent, depth: int = 0) -> UUID:
+    died = die_at(agent.slug, lambda event: isinstance(event, events.ToolReady) and event.of.depth == depth)
     # What came after is lost: the ledger says it was begun, and not that it ended.
-    ready = EventRow.objects.get(root=died, kind="ToolReady").n
+    ready = EventRow.objects.filter(root=died, kind="ToolReady").order_by("-n")[0].n
     EventRow.objects.filter(root=died, n__gt=ready).delete()
     ToolCall.objects.update(state="started", content="", seconds=None)
-    Run.objects.filter(pk=died).update(status="running", finished_at=None)
+    Run.objects.filter(root=died).update(status="running", finished_at=None)
     return died
 
 

@@ -17,8 +17,12 @@ from typing import Any
 import pytest
 
 from agents_admin.models import Agent
+from runtime import review, runner, takeover
+from runtime.models import Event, Run, ToolCall
 from tests import world
 from tests.agui_checker import complaints
+from tests.loop import running
+from tests.runtime.test_takeover import acting_agent, die_in_an_act
 from tests.scripted import API_KEY, ScriptedModel
 from tests.web.api_client import QUESTION, client, settle
 
@@ -290,3 +294,42 @@ def test_a_run_that_is_over_is_read_again(reader: Client, site: str) -> None:
     live = reader.reads("concierge", QUESTION)
     reader.events_of(live["events"][0]["runId"])
     assert beyond_reproach(reader.report())["events"] == live["events"]
+
+
+def boss_of_one_who_acts(model: ScriptedModel) -> Agent:
+    boss, clerk = staff(model, "Boss", "Clerk")
+    world.give(clerk, world.tool("clock", name="Stamp", side_effect="acts"))
+    model.for_model("boss").when(after_tool=False).calls("ask_clerk", {"task": "Stamp."})
+    model.for_model("clerk").calls("stamp", {}).says("Stamped.")
+    model.for_model("boss").when(after_tool=True).says("Clerk stamped it.")
+    return boss
+
+
+@pytest.mark.parametrize("delegated", [False, True])
+def test_a_run_that_waits_for_a_person_is_interrupted_and_goes_on_as_another(
+    reader: Client, model: ScriptedModel, delegated: bool
+) -> None:
+    agent = boss_of_one_who_acts(model) if delegated else acting_agent(model)
+    run = die_in_an_act(agent, depth=int(delegated))
+    linus = world.actor_of(world.linus())
+    running(lambda: takeover.take_over(runner.runner()))
+    assert Run.objects.get(pk=run).status == "needs_review"
+
+    reader.events_of(str(run))
+    before = beyond_reproach(reader.report())
+    assert before["outcome"] == "interrupt"
+    (interrupt,) = before["interrupts"]
+    call = ToolCall.objects.get(state="unknown")
+    assert (interrupt["id"], interrupt["reason"]) == (str(call.pk), "needs_review")
+    assert "“Stamp”" in interrupt["message"]
+
+    reader.events_of(str(run), after=Event.objects.filter(root=run).last().n)
+    running(lambda: review.review(linus, run, call.pk, "happened"))
+    after = beyond_reproach(reader.report())
+    assert after["outcome"] == "success"
+    started = after["events"][0]
+    assert started["parentRunId"] == before["events"][0]["runId"] == str(run)
+    assert started["runId"] != started["parentRunId"]
+    assert text_of(after) == ("Clerk stamped it." if delegated else "Stamped.")
+    assert of_type(after, "TOOL_CALL_START") == []
+    assert [event["name"] for event in of_type(after, "SUBAGENT_STARTED")] == ["Clerk"] * delegated

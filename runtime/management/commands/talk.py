@@ -45,7 +45,7 @@ class Command(BaseCommand):
         try:
             runner.runner().start()
             started = await execute.start(actor, request)
-            async for batch in execute.follow(started.run):
+            async for batch in execute.until_pause(started.run):
                 for logged in batch:
                     terminal.show(logged.event)
                     if isinstance(logged.event, RunFinished) and ends(logged.event):
