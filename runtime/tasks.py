@@ -1,37 +1,62 @@
 """What the background worker does. A task carries ids at most, and keeps no result: our own tables hold the state."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 from django_q.tasks import async_task
 
-from runtime import runner
+from runtime import runner, store
 from runtime.takeover import take_over
 
-SHIFT_SECONDS = 240
-"""Shorter than the queue's timeout: a task that still has runs then hands them on to its successor."""
+WATCH_SECONDS = 55.0
+"""How long a shift looks for runs that nobody runs; the schedule starts one every minute."""
+SHIFT_SECONDS = 240.0
+"""Shorter than the queue's timeout: a shift that still has runs then hands them on to its successor."""
+_SHIFT_LOCK = 7_241_002
 
 
 def housekeeping() -> None:
-    """Every minute: go on with the runs of processes that died, drop what has expired."""
+    """Every minute: drop what has expired, and go on with the runs of processes that died."""
     Session.objects.filter(expire_date__lt=timezone.now()).delete()
-    if asyncio.run(_shift()):
+    if asyncio.run(_work()):
         async_task("runtime.tasks.housekeeping")
 
 
-async def _shift() -> bool:
-    """Many runs in one loop, until there are none or the shift is over; whether some are left for the next."""
-    here = runner.runner()
+async def _work() -> bool:
+    """Whether runs are left for a successor. One shift at a time: many runs share its loop."""
     try:
-        async with asyncio.timeout(SHIFT_SECONDS):
-            await take_over(here)
-            while here.tasks:
-                await here.renew()
-                await asyncio.wait(list(here.tasks.values()), timeout=runner.BEAT_SECONDS)
-                await take_over(here)
-    except TimeoutError:
-        return True
+        async with _alone() as is_alone:
+            return is_alone and await _shift()
     finally:
         await runner.stop()
-    return False
+
+
+async def _shift() -> bool:
+    here = runner.runner()
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    while loop.time() - started < (SHIFT_SECONDS if here.tasks else WATCH_SECONDS):
+        await here.renew()
+        await take_over(here)
+        if here.tasks:
+            await asyncio.wait(list(here.tasks.values()), timeout=runner.BEAT_SECONDS)
+        else:
+            await asyncio.sleep(min(runner.BEAT_SECONDS, WATCH_SECONDS))
+    return bool(here.tasks)
+
+
+@asynccontextmanager
+async def _alone() -> AsyncIterator[bool]:
+    """Whether no other shift is under way; a shift that was killed holds nothing."""
+    async with store.connection() as connection:
+        cursor = await connection.execute("SELECT pg_try_advisory_lock(%s) AS got", (_SHIFT_LOCK,))
+        row = await cursor.fetchone()
+        got = bool(row and row["got"])
+        try:
+            yield got
+        finally:
+            if got:
+                await connection.execute("SELECT pg_advisory_unlock(%s)", (_SHIFT_LOCK,))

@@ -124,7 +124,7 @@ OPENAI_MODEL = ENV.openai_model
 Q_CLUSTER = {
     "name": "roster",
     "orm": "default",
-    "workers": 1,
+    "workers": 2,  # one is on a shift of runs most of the time
     "timeout": 300,
     "retry": 360,  # longer than timeout, or the same work runs twice
     "max_attempts": 3,

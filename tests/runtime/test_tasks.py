@@ -9,10 +9,12 @@ from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
 from config.management.commands.up import schedule_housekeeping
+from runtime import tasks
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_schedule_that_a_start_makes_drops_expired_sessions_and_comes_once():
+def test_the_schedule_that_a_start_makes_drops_expired_sessions_and_comes_once(monkeypatch):
+    monkeypatch.setattr(tasks, "WATCH_SECONDS", 0.0)
     now = timezone.now()
     for key, days in (("old", -1), ("current", 1)):
         Session.objects.create(session_key=key, session_data="", expire_date=now + timedelta(days=days))
