@@ -4,8 +4,7 @@ Opens and closes pair up on every path, cancellation and crashes included; when 
 innermost first, and exactly one RunFinished of the root ends the log.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -74,9 +73,12 @@ class MessageStarted:
 
 @dataclass(frozen=True, slots=True)
 class MessageText:
+    """`first`: in a log that was collapsed, the number of the first of the pieces that this one holds together."""
+
     of: Origin
     message: UUID
     text: str
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +99,12 @@ class ReasoningStarted:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningText:
+    """`first` as of MessageText."""
+
     of: Origin
     message: UUID
     text: str
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +116,7 @@ class ReasoningFinished:
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
     """`name` is what the model called, `label` what people read; `kind` is `delegate`, `memory` or a tool kind.
-
-    `view` is how much of a delegate people see: a call that is refused never says so by starting one.
-    """
+    `view` is that of the delegate that is called, which never starts when the call is refused."""
 
     of: Origin
     call: UUID
@@ -256,8 +259,6 @@ type Event = (
     | Usage
 )
 
-CLASSES: dict[str, type[Event]] = {cls.__name__: cls for cls in Event.__value__.__args__}
-
 
 @dataclass(frozen=True, slots=True)
 class Logged:
@@ -276,37 +277,3 @@ def ends(event: Event) -> bool:
 def pauses(event: Event) -> bool:
     """Whether the whole tree waits for a person from here on; RunResumed of the root comes before anything else."""
     return isinstance(event, RunPaused) and event.of.depth == 0
-
-
-def dump(event: Event) -> dict[str, object]:
-    """The event's own fields as JSON values; its origin is on the Run row."""
-    return {name: _plain(getattr(event, name)) for name in _NAMES[type(event)]}
-
-
-def load(kind: str, of: Origin, data: Mapping[str, object], child: Origin | None = None) -> Event:
-    """The event that `dump` made. `child` is the delegate's origin, for DelegateStarted."""
-    cls = CLASSES[kind]
-    values = {name: data[name] for name in _NAMES[cls] if name in data}
-    for name in _IDS[cls]:
-        values[name] = UUID(str(values[name]))
-    if cls is DelegateStarted:
-        values["child"] = child
-    return cls(of=of, **values)  # type: ignore[arg-type]
-
-
-def _plain(value: object) -> object:
-    match value:
-        case UUID():
-            return str(value)
-        case Origin():
-            return str(value.run)
-        case _:
-            return value
-
-
-_NAMES: dict[type[Event], tuple[str, ...]] = {
-    cls: tuple(option.name for option in fields(cls) if option.name != "of") for cls in CLASSES.values()
-}
-_IDS: dict[type[Event], tuple[str, ...]] = {
-    cls: tuple(option.name for option in fields(cls) if option.type is UUID) for cls in CLASSES.values()
-}

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from runtime import events, store
+from runtime import event_data, events, store
 from runtime.events import Logged, Origin
 
 type Numbered = tuple[UUID, Logged]
@@ -132,7 +132,7 @@ class Changes:
     def add(self, root: UUID, logged: Logged) -> None:
         event = logged.event
         self.rows[_INSERT_EVENTS].append(
-            (root, logged.n, event.of.run, type(event).__name__, Jsonb(events.dump(event)), logged.at)
+            (root, logged.n, event.of.run, type(event).__name__, Jsonb(event_data.dump(event)), logged.at)
         )
         self._project(logged, event.of)
 

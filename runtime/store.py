@@ -17,7 +17,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import set_json_dumps, set_json_loads
 from psycopg_pool import AsyncConnectionPool
 
-from runtime import events
+from runtime import event_data
 from runtime.events import Logged, Origin
 
 POOL_SIZE = 8
@@ -75,6 +75,13 @@ async def fetch(sql: str, parameters: Sequence[object] | Row = ()) -> list[Row]:
         return await cursor.fetchall() if cursor.description else []
 
 
+async def fetch_together(statements: Sequence[str], parameters: Row) -> list[list[Row]]:
+    """The rows of several statements, sent in one round trip."""
+    async with connection() as found, found.pipeline():
+        cursors = [await found.execute(sql, parameters) for sql in statements]
+        return [await cursor.fetchall() for cursor in cursors]
+
+
 _LOG = """
 SELECT e.n, e.at, e.kind, e.data,
        r.id, r.root_id, r.agent_label, r.agent_slug, r.parent_id, r.parent_call, r.depth, r.view,
@@ -113,7 +120,7 @@ def _logged(row: Row, origins: dict[UUID, Origin]) -> Logged:
             view=row["view"],
         )
     child = _child_origin(row, of) if row["c_id"] else None
-    return Logged(row["n"], row["at"], events.load(row["kind"], of, row["data"], child))
+    return Logged(row["n"], row["at"], event_data.load(row["kind"], of, row["data"], child))
 
 
 def _child_origin(row: Row, parent: Origin) -> Origin:

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -25,10 +26,11 @@ from runtime import runner
 from runtime.takeover import take_over
 from web.api.agui import AguiRenderer
 from web.chat.render import ChatRenderer
-from web.sse import StreamLayer
+from web.sse import Renderers, StreamLayer
 
 connections.settings["default"] = pooled(connections.settings["default"])
-streams = StreamLayer(django_app, {"chat": ChatRenderer, "agui": AguiRenderer})
+renderers: Renderers = {"chat": partial(ChatRenderer, decides=True), "widget": ChatRenderer, "agui": AguiRenderer}
+streams = StreamLayer(django_app, renderers)
 
 
 async def start() -> None:

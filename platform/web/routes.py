@@ -36,6 +36,7 @@ ROUTES: dict[str, Route] = {
     "chat/<uuid:thread>/delete/": Route(Who.SIGNED_IN, ("POST",), "runtime.Thread"),
     "chat/runs/<uuid:run>/stream/": Route(Who.SIGNED_IN, ("GET",), "runtime.Run"),
     "chat/runs/<uuid:run>/stop/": Route(Who.SIGNED_IN, ("POST",), "runtime.Run"),
+    "chat/runs/<uuid:run>/review/<uuid:call>/": Route(Who.SIGNED_IN, ("POST",), "runtime.Run"),
     "api/v1/": Route(Who.EVERYONE, ("GET",)),
     "api/v1/docs": Route(Who.EVERYONE, ("GET",)),
     "api/v1/openapi.json": Route(Who.EVERYONE, ("GET",)),

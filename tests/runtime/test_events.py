@@ -3,7 +3,7 @@
 import orjson
 from hypothesis import given
 
-from runtime import events
+from runtime import event_data
 from runtime.events import DelegateStarted
 from tests.generated_logs import logs
 
@@ -13,6 +13,6 @@ def test_every_event_reads_back_as_it_was(log):
     for logged in log:
         event = logged.event
         child = event.child if isinstance(event, DelegateStarted) else None
-        stored = orjson.loads(orjson.dumps(events.dump(event)))
+        stored = orjson.loads(orjson.dumps(event_data.dump(event)))
 
-        assert events.load(type(event).__name__, event.of, stored, child) == event
+        assert event_data.load(type(event).__name__, event.of, stored, child) == event

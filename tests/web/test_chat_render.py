@@ -31,6 +31,7 @@ ASKED = e.ToolCalled(ROOT, CALL, "ask_hr", "HR desk", "delegate")
 
 class Places:
     send = "/send"
+    decides = True
 
     def stream(self, run: UUID, after: int) -> str:
         return f"/stream/{run}?after={after}"
@@ -57,7 +58,7 @@ def stored(log: list[Logged], status: str = "running") -> Node:
 def live(log: list[Logged], after: int = 0) -> Node:
     """The turn of a page that was loaded after so many events and has streamed the rest."""
     page = parse(turn(root_row(log[0].event.of), log[:after], Places()).html)
-    renderer = ChatRenderer(RunHead(log[0].event.of.run, THREAD))
+    renderer = ChatRenderer(RunHead(log[0].event.of.run, THREAD), decides=True)
     for logged in log:
         frame = renderer.frames(logged)
         if frame and logged.n > after:
@@ -134,7 +135,7 @@ def test_nothing_of_a_hidden_delegate_is_on_the_wire(log: list[Logged]) -> None:
     hidden = {start.child.run for start in starts if start.child.view == "none"}
     closed = {start.child.run for start in starts if start.child.view != "full"}
     parents = {start.child.run: start.of.run for start in starts}
-    renderer = ChatRenderer(RunHead(log[0].event.of.run, THREAD))
+    renderer = ChatRenderer(RunHead(log[0].event.of.run, THREAD), decides=True)
     for logged in log:
         frame = renderer.frames(logged)
         announced = logged.event.child.run if isinstance(logged.event, e.DelegateStarted) else None

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from agents_admin.actor import Actor
-from runtime import events
+from runtime import event_data
 from runtime.events import TERMINAL, Logged, Origin
 from runtime.models import Event, Run, Thread
 from web.chat.turns import Places, Turn, turn
@@ -56,8 +56,19 @@ def conversation(actor: Actor, thread: UUID, places: Places, before: UUID | None
     found = list(roots[: TURNS_SHOWN + 1])
     more = len(found) > TURNS_SHOWN
     shown = found[:TURNS_SHOWN][::-1]
-    logs = _logs(shown)
-    return Conversation(row, [turn(root, logs[root.pk], places) for root in shown], shown[0].pk if more else None)
+    return Conversation(row, _turns(shown, places), shown[0].pk if more else None)
+
+
+def newer(actor: Actor, thread: UUID, after: UUID, places: Places) -> Sequence[Turn]:
+    """The turns of a thread that were begun after the run `after`; none when there is no such run of this actor."""
+    roots = Run.objects.for_actor(actor).filter(thread=thread, depth=0)
+    later = roots.filter(created_at__gt=roots.filter(pk=after).values("created_at")[:1])
+    return _turns(list(later.order_by("created_at", "pk")[:TURNS_SHOWN]), places)
+
+
+def _turns(roots: Sequence[Run], places: Places) -> list[Turn]:
+    logs = _logs(roots)
+    return [turn(root, logs[root.pk], places) for root in roots]
 
 
 def _logs(roots: Sequence[Run]) -> dict[UUID, list[Logged]]:
@@ -68,7 +79,7 @@ def _logs(roots: Sequence[Run]) -> dict[UUID, list[Logged]]:
     rows = Event.objects.filter(root__in=[root.pk for root in roots])
     for row in rows.exclude(Q(kind="MessageText") & Q(root__in=ended)).order_by("root_id", "n"):
         child = origins.get(UUID(row.data["child"])) if row.kind == "DelegateStarted" else None
-        event = events.load(row.kind, origins[row.run_id], row.data, child)
+        event = event_data.load(row.kind, origins[row.run_id], row.data, child)
         logs[row.root_id].append(Logged(row.n, row.at, event))
     return logs
 

@@ -1,8 +1,8 @@
 """Events → patches of the chat page. The live stream and a page that is loaded later use the same ones.
 
 A slot's name says what it holds: `f-<run>` what a run says and does, in order; `m-<message>` a message; `q-<message>`
-reasoning; `cs-`, `ca-`, `cr-<call>` a call's state, what was asked and what came back; `s-<run>` sources; `o-<run>`
-how the run ended; `x-<run>` its stream.
+reasoning; `cs-`, `ca-`, `cr-<call>` a call's state, what was asked and what came back; `d-<call>` the question whether
+it happened; `s-<run>` sources; `o-<run>` how the run ended; `x-<run>` its stream.
 """
 
 import html
@@ -14,9 +14,11 @@ from django.template.loader import render_to_string
 
 from runtime import events as e
 from web.chat import words
+from web.chat.decisions import Decisions
 from web.chat.patches import Patch, for_htmx
 from web.markdown import to_html
 
+UNDECIDED = "Nobody decided whether this happened."
 LONGEST_SHOWN = 4_000
 """Characters of a tool's arguments or result on the page."""
 
@@ -33,18 +35,23 @@ class Head(Protocol):
 
 class ChatRenderer:
     """Made once per reader and given the whole log from its first event: what a call is called and whether a delegate's
-    work is shown was said earlier in the log."""
+    work is shown was said earlier in the log. `decides`: the reader may decide about calls that act."""
 
-    end = "event: end\ndata: end\n\n"
-    """Tells hx-sse to close; without it a client would connect again."""
-
-    def __init__(self, run: Head) -> None:
+    def __init__(self, run: Head, *, decides: bool = False) -> None:
         self._head = run
+        self._decisions = Decisions(run.run, decides=decides)
         self._shown: set[UUID] = {run.run}
         self._calls: dict[UUID, e.ToolCalled] = {}
+        self._arguments: dict[UUID, str] = {}
         self._delegates: dict[UUID, e.DelegateStarted] = {}
         self._said: dict[UUID, str] = {}
         self._sources: set[tuple[str, str, int]] = set()
+        self._paused = False
+
+    @property
+    def end(self) -> str:
+        """Tells hx-sse to close; after a pause it connects again, and waits for what follows the decision."""
+        return "" if self._paused else "event: end\ndata: end\n\n"
 
     def frames(self, logged: e.Logged) -> str | None:
         """The out-of-band HTML of one event; None when the page doesn't change."""
@@ -89,16 +96,23 @@ class ChatRenderer:
                 return self._source_cited(event)
             case e.Notice():
                 return [self._in_flow(event.of, "notice", text=event.text)] if event.audience == "everyone" else []
-            case e.RunPaused() | e.RunResumed() | e.ReasoningFinished() | e.ToolReady() | e.Usage():
-                return []
-            case e.ApprovalAsked() | e.ApprovalDecided():
+            case e.RunPaused():
+                return self._run_paused(event) if event.of.depth == 0 else []
+            case e.RunResumed():
+                return self._run_resumed() if event.of.depth == 0 else []
+            case e.ApprovalAsked():
+                return self._approval_asked(event)
+            case e.ApprovalDecided():
+                return self._decisions.decided(event)
+            case e.ReasoningFinished() | e.ToolReady() | e.Usage():
                 return []
             case _:
                 assert_never(event)
 
     def _run_finished(self, event: e.RunFinished) -> list[Patch]:
         sentence = words.outcome(event)
-        ended = _render("outcome", status=event.status, sentence=sentence, run=event.of.run)
+        retry = event.status in {"failed", "cancelled"} and event.reason != "forbidden"
+        ended = _render("outcome", status=event.status, sentence=sentence, run=event.of.run, retry=retry)
         return [
             Patch(f"o-{event.of.run}", ended),
             Patch("composer-actions", _idle(self._head.thread)),
@@ -122,19 +136,40 @@ class ChatRenderer:
         if call is None or call.kind == "delegate":
             return []
         asked = _arguments(event.text)
-        return [Patch(f"ca-{event.call}", _render("asked", **asked))] if asked else []
+        if not asked:
+            return []
+        self._arguments[event.call] = _render("asked", **asked)
+        return [Patch(f"ca-{event.call}", self._arguments[event.call])]
+
+    def _run_paused(self, event: e.RunPaused) -> list[Patch]:
+        self._paused = True
+        return [self._decisions.paused(), self._announce(f"{event.of.agent} waits for a decision.")]
+
+    def _run_resumed(self) -> list[Patch]:
+        self._paused = False
+        return [self._decisions.resumed()]
+
+    def _approval_asked(self, event: e.ApprovalAsked) -> list[Patch]:
+        call = self._calls.get(event.call)
+        return self._decisions.asked(call, self._arguments.get(event.call, "")) if call else []
 
     def _tool_returned(self, event: e.ToolReturned) -> list[Patch]:
         call = self._calls.pop(event.call, None)
+        self._arguments.pop(event.call, None)
         if call is None or event.call in self._delegates:
             return []
         state = _state(event.ok, event.seconds, words.REFUSED.get(event.reason, "failed"))
-        # The model is told the names of its tools then, hidden delegates' among them.
-        content = "The agent asked for a tool that it does not have." if event.reason == "unknown" else event.content
-        result = _render("returned", ok=event.ok, text=_cut(content))
+        result = _render("returned", ok=event.ok, text=_cut(self._content(event)))
         if call.kind == "delegate":  # refused before it started
-            return [self._card(call, state=state, returned=result), self._announce(f"{call.label} was refused.")]
-        return [Patch(f"cs-{event.call}", state), Patch(f"cr-{event.call}", result)]
+            refused = [self._card(call, state=state, returned=result), self._announce(f"{call.label} was refused.")]
+            return [] if call.view == "none" else refused
+        shown = [Patch(f"cs-{event.call}", state), Patch(f"cr-{event.call}", result)]
+        return [*shown, *self._decisions.over(event.call)]
+
+    def _content(self, event: e.ToolReturned) -> str:
+        if event.reason == "unknown":  # the model is told the names of its tools then, hidden delegates' among them
+            return "The agent asked for a tool that it does not have."
+        return UNDECIDED if event.call in self._decisions and not event.ok else event.content
 
     def _delegate_started(self, event: e.DelegateStarted) -> list[Patch]:
         call = self._calls.get(event.call)
@@ -182,8 +217,8 @@ class ChatRenderer:
         """`inside` is what the card's slots hold from the start: htmx finds all targets of a frame before it changes
         the page."""
         kind = call.kind if call.kind in {"delegate", "memory"} else "tool"
-        card = {"call": call.call, "kind": kind, "label": call.label, "by": call.of.agent} | inside
-        return self._in_flow(call.of, "card", **card)
+        card = {"call": call.call, "kind": kind, "label": call.label, "by": call.of.agent, "state": _running()}
+        return self._in_flow(call.of, "card", **card | inside)
 
     def _in_flow(self, of: e.Origin, template: str, **context: Any) -> Patch:
         return Patch(f"f-{of.run}", _render(template, **context), append=True)
@@ -194,7 +229,12 @@ class ChatRenderer:
 
 
 def _state(ok: bool, seconds: float, reason: str = "") -> str:
-    return _render("state", ok=ok, said="done" if ok else reason, took=words.duration(seconds))
+    css = "done" if ok else "failed"
+    return _render("state", css=css, said="done" if ok else reason, took=words.duration(seconds))
+
+
+def _running() -> str:
+    return _render("state", css="running", said="working")
 
 
 def _idle(thread: UUID) -> str:

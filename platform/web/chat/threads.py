@@ -46,7 +46,9 @@ async def rename(request: UserRequest, thread: UUID) -> HttpResponse:
     if not request.htmx:
         return redirect("chat-thread", thread)
     row_html = render_to_string("chat/thread_row.html", context, request)
-    return in_place(row_html, 422) if problem else HttpResponse(row_html)
+    if problem:
+        return in_place(row_html, 422)
+    return HttpResponse(row_html + (render_to_string("chat/title.html", context) if context["current"] else ""))
 
 
 @require_POST

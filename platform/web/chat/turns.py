@@ -20,6 +20,9 @@ class Places(Protocol):
     @property
     def send(self) -> str: ...
 
+    @property
+    def decides(self) -> bool: ...  # whether who reads here may decide about calls that act
+
     def stream(self, run: UUID, after: int) -> str: ...
 
     def stop(self, run: UUID) -> str: ...
@@ -44,7 +47,7 @@ def turn(root: Run, log: Sequence[Logged], places: Places) -> Turn:
     """The turn of a root run; `log` holds its events so far, all of them or only what a later reader needs."""
     context = {"run": root.pk, "said": root.input, "agent": root.agent_label}
     document = Document(render_to_string("chat/turn.html", context))
-    renderer = ChatRenderer(_Head(root.pk, root.thread_id))
+    renderer = ChatRenderer(_Head(root.pk, root.thread_id), decides=places.decides)
     events = [logged.event for logged in log]
     if root.status in TERMINAL and not any(map(ends, events)):
         events.append(_ending(root))

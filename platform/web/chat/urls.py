@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from web.chat import threads, views
+from web.chat import decide, threads, views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("chat/", views.start_page, name="chat"),
@@ -11,4 +11,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("chat/<uuid:thread>/delete/", threads.delete, name="chat-delete"),
     path("chat/runs/<uuid:run>/stream/", views.stream, name="chat-stream"),
     path("chat/runs/<uuid:run>/stop/", views.stop, name="chat-stop"),
+    path("chat/runs/<uuid:run>/review/<uuid:call>/", decide.decide, name="chat-review"),
 ]

@@ -1,7 +1,6 @@
 """The chat page of signed-in people."""
 
 import re
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -18,28 +17,13 @@ from runtime.errors import RunError
 from runtime.resolve import AgentCard, agents_for
 from web.access import session_actor
 from web.chat import history
+from web.chat.places import PLACES
 from web.chat.posts import post
 from web.chat.refusals import in_place
 from web.chat.turns import turn
 from web.errors import STATUS
 from web.http import UserRequest
 from web.sse import stream_response
-
-
-@dataclass(frozen=True, slots=True)
-class ChatPlaces:
-    """The chat page's own addresses (web.chat.turns.Places)."""
-
-    send: str = "/chat/send/"
-
-    def stream(self, run: UUID, after: int) -> str:
-        return f"{reverse('chat-stream', args=[run])}?after={after}"
-
-    def stop(self, run: UUID) -> str:
-        return reverse("chat-stop", args=[run])
-
-
-PLACES = ChatPlaces()
 
 
 @require_GET
@@ -51,11 +35,22 @@ async def start_page(request: UserRequest) -> HttpResponse:
 @require_GET
 async def thread_page(request: UserRequest, thread: UUID) -> HttpResponse:
     actor = await session_actor(request)
-    before = _uuid(request.GET.get("before", ""))
+    before, after = _uuid(request.GET.get("before", "")), _uuid(request.GET.get("after", ""))
     if request.htmx and before:
         earlier = await sync_to_async(history.conversation)(actor, thread, PLACES, before)
         return render(request, "chat/turns.html", {"conversation": _found(earlier)})
+    if request.htmx and after:
+        return await _newer(actor, thread, after)
     return await _thread(request, actor, thread)
+
+
+async def _newer(actor: Actor, thread: UUID, after: UUID) -> HttpResponse:
+    """What another tab has added to a page whose last turn is `after`."""
+    turns = await sync_to_async(history.newer)(actor, thread, after, PLACES)
+    if not turns:
+        return HttpResponse(status=204)
+    stop = PLACES.stop(turns[-1].run) if turns[-1].open else ""
+    return HttpResponse(render_to_string("chat/newer.html", {"turns": turns, "thread": thread, "stop": stop}))
 
 
 @require_POST

@@ -39,6 +39,8 @@ def outcome(finished: RunFinished) -> str:
             return _LIMITS.get(finished.reason, "Stopped at a limit: the answer may be incomplete.")
         case "cancelled":
             return "Stopped. What was written so far is kept."
+        case "failed" if finished.reason == "forbidden":
+            return "You may not use this agent any more, so its answer ends here."
         case "failed":
             return finished.error or "This could not be answered: something went wrong on our side."
         case _:

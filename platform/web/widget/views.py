@@ -38,6 +38,7 @@ class WidgetPlaces:
     """The addresses of one widget (web.chat.turns.Places)."""
 
     widget: UUID
+    decides = False
 
     @property
     def send(self) -> str:
@@ -114,7 +115,7 @@ async def stream(request: HttpRequest, visit: Visit, run: UUID) -> HttpResponse:
     """The events after `?after=`, until the run ends."""
     given = request.GET.get("after", "")
     after = int(given) if re.fullmatch("[0-9]{1,9}", given) else 0
-    return await stream_response(visit.actor, run=run, renderer="chat", after=after)
+    return await stream_response(visit.actor, run=run, renderer="widget", after=after)
 
 
 @require_POST
