@@ -9,7 +9,7 @@ from web import health, login
 handler500 = "web.outage.server_error"
 
 urlpatterns = [
-    path("", RedirectView.as_view(url="/chat/"), name="home"),
+    path("", RedirectView.as_view(url="/chat/", http_method_names=["get", "head"]), name="home"),
     path("login/", login.SignIn.as_view(), name="login"),
     path("logout/", login.SignOut.as_view(), name="logout"),
     path("healthz", health.healthz, name="healthz"),

@@ -1,6 +1,7 @@
 """Alive (no database asked) and ready (everything that a run needs)."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
 from psycopg import Error
 from psycopg_pool import PoolTimeout
 
@@ -14,10 +15,12 @@ FROM django_q_schedule WHERE name = 'housekeeping'
 """
 
 
+@require_safe
 async def healthz(request: HttpRequest) -> HttpResponse:
     return HttpResponse("ok\n", content_type="text/plain")
 
 
+@require_safe
 async def readyz(request: HttpRequest) -> JsonResponse:
     """`{"database", "worker", "hub"}`, each true or false; 503 when one is false."""
     try:

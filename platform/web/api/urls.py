@@ -3,6 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, URLResolver, path
+from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 from ninja.openapi.docs import DocsBase
 
@@ -23,6 +24,7 @@ api = NinjaAPI(
     parser=wire.CleanParser(),
     renderer=wire.Json(),
     docs=Docs(),
+    docs_decorator=require_safe,
 )
 for error, refuse in wire.REFUSALS.items():
     api.add_exception_handler(error, refuse)
