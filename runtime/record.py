@@ -33,7 +33,14 @@ class Log:
     the events of earlier owners.
     """
 
-    def __init__(self, root: UUID, epoch: int, written: Callable[[], None], before: Sequence[Logged] = ()) -> None:
+    def __init__(
+        self,
+        root: UUID,
+        epoch: int,
+        written: Callable[[], None],
+        hurry: Callable[[], None],
+        before: Sequence[Logged] = (),
+    ) -> None:
         self.root = root
         self.epoch = epoch
         self.events: list[Logged] = list(before)
@@ -48,6 +55,7 @@ class Log:
         self._changed = asyncio.Event()
         self._committed = asyncio.Event()
         self._written = written
+        self._hurry = hurry
 
     def since(self, after: int) -> list[Logged]:
         """The events numbered above `after`; the terminal one only once it is committed, when the rows say the same."""
@@ -103,12 +111,15 @@ class Log:
         self.ended = self.ended or ends(event)
         self._changed.set()
         self._written()
+        if self.ended:
+            self._hurry()
 
     async def commit(self) -> None:
         """Wait until everything recorded so far is in the database. Raises RunLost."""
         self._release()
         goal = len(self.events)
         self._written()
+        self._hurry()
         while self.saved < goal:
             if self.lost:
                 raise RunLost
@@ -151,11 +162,12 @@ class Writer:
         self.logs: dict[UUID, Log] = {}
         self._lost = lost
         self._dirty = asyncio.Event()
+        self._hurried = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.writing = asyncio.Lock()
 
     def open(self, root: UUID, epoch: int, before: Sequence[Logged] = ()) -> Log:
-        log = self.logs[root] = Log(root, epoch, self._dirty.set, before)
+        log = self.logs[root] = Log(root, epoch, self._dirty.set, self._hurried.set, before)
         if self._task is None or self._task.done():
             # An empty context: the writer outlives the request that happened to open the first log.
             self._task = asyncio.get_running_loop().create_task(self._work(), context=contextvars.Context())
@@ -187,7 +199,16 @@ class Writer:
                 failures += 1
                 self._dirty.set()
             else:
-                await asyncio.sleep(FLUSH_SECONDS)
+                await self._gather()
+
+    async def _gather(self) -> None:
+        """Let events of many runs come together, unless somebody waits for the commit."""
+        try:
+            async with asyncio.timeout(FLUSH_SECONDS):
+                await self._hurried.wait()
+        except TimeoutError:
+            return
+        self._hurried.clear()
 
     async def _write(self) -> None:
         batch = [(log, log.events[log.saved :]) for log in self.logs.values() if len(log.events) > log.saved]

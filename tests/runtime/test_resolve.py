@@ -40,19 +40,27 @@ def test_everything_reachable_is_resolved_once():
     assert concierge.omitted == ()
 
 
-def test_resolving_takes_four_statements_however_large_the_graph(monkeypatch):
+@pytest.mark.parametrize("extra", [0, 20])
+def test_resolving_takes_two_round_trips_however_large_the_graph(monkeypatch, extra: int):
     house = world.house()
-    statements: list[str] = []
-    fetch = store.fetch
+    for number in range(extra):
+        world.delegate(house.analyst, world.agent(f"Helper {number}"))
+    trips: list[int] = []
+    fetch, fetch_together = store.fetch, store.fetch_together
 
     async def counted(sql, parameters=()):
-        statements.append(sql)
+        trips.append(1)
         return await fetch(sql, parameters)
 
-    monkeypatch.setattr(store, "fetch", counted)
-    resolved("concierge", house.linus)
+    async def counted_together(statements, parameters):
+        trips.append(len(statements))
+        return await fetch_together(statements, parameters)
 
-    assert len(statements) == 4
+    monkeypatch.setattr(store, "fetch", counted)
+    monkeypatch.setattr(store, "fetch_together", counted_together)
+    assert len(resolved("concierge", house.linus).agents) == 4 + extra
+
+    assert trips == [1, 3]
 
 
 def test_a_delegate_that_the_person_may_not_use_is_left_out_and_named_for_administrators():
