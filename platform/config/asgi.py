@@ -12,7 +12,8 @@ from types import FrameType
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from django.core.asgi import get_asgi_application
-from django.db import connections
+from django.core.signals import request_started
+from django.db import close_old_connections, connections, reset_queries
 
 from config.database import pooled
 from config.house import open_house
@@ -29,6 +30,9 @@ from web.chat.render import ChatRenderer
 from web.sse import Renderers, StreamLayer
 
 connections.settings["default"] = pooled(connections.settings["default"])
+# Each would cost a thread at the start of every request, where a fresh context has nothing to close or reset.
+request_started.disconnect(close_old_connections)
+request_started.disconnect(reset_queries)
 renderers: Renderers = {"chat": partial(ChatRenderer, decides=True), "widget": ChatRenderer, "agui": AguiRenderer}
 streams = StreamLayer(django_app, renderers)
 
