@@ -20,6 +20,7 @@ from runtime.past_turns import conversation
 from runtime.ports import Ports, Turn
 from runtime.record import Log
 from runtime.resolve import may_call, resolve
+from runtime.retold import load_log
 from runtime.run import run
 from runtime.runner import LEASE_SECONDS, runner
 from runtime.search import search
@@ -153,7 +154,7 @@ async def follow(root: UUID, after: int = 0, *, seconds: float | None = None) ->
             bell.clear()
             # The log of a run that ended here is let go of, but says the same as its rows.
             log = runner().log(root) or (log if log and log.ended and not log.lost else None)
-            batch = log.since(after) if log else await store.load_log(root, after)
+            batch = log.since(after) if log else await load_log(root, after)
             after = batch[-1].n if batch else after
             yield batch
             if batch and ends(batch[-1].event):

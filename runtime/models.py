@@ -98,6 +98,9 @@ class Run(Owner):
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    log_state = models.CharField(
+        max_length=9, db_default="whole", help_text="whole, collapsed (each text in one piece) or gone."
+    )
 
     objects = OwnedQuerySet["Run"].as_manager()
 
@@ -118,6 +121,7 @@ class Run(Owner):
         indexes = (
             models.Index(fields=("root", "created_at"), name="run_tree"),
             models.Index(fields=("user", "-created_at"), name="run_of_user"),
+            models.Index(fields=("log_state", "finished_at"), name="run_to_tidy", condition=models.Q(depth=0)),
             models.Index(
                 fields=("lease_until",),
                 name="run_leased",

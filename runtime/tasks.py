@@ -8,7 +8,7 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 from django_q.tasks import async_task
 
-from runtime import runner, store
+from runtime import retention, runner, store
 from runtime.takeover import take_over
 
 WATCH_SECONDS = 55.0
@@ -19,7 +19,7 @@ _SHIFT_LOCK = 7_241_002
 
 
 def housekeeping() -> None:
-    """Every minute: drop what has expired, and go on with the runs of processes that died."""
+    """Every minute: drop what has expired or is old, and go on with the runs of processes that died."""
     Session.objects.filter(expire_date__lt=timezone.now()).delete()
     if asyncio.run(_work()):
         async_task("runtime.tasks.housekeeping")
@@ -29,7 +29,11 @@ async def _work() -> bool:
     """Whether runs are left for a successor. One shift at a time: many runs share its loop."""
     try:
         async with _alone() as is_alone:
-            return is_alone and await _shift()
+            if not is_alone:
+                return False
+            runs_are_left = await _shift()
+            await retention.tidy()
+            return runs_are_left
     finally:
         await runner.stop()
 

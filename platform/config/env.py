@@ -39,6 +39,9 @@ class Env:
     openai_api_key: str
     openai_base_url: str
     openai_model: str
+    events_collapse_hours: int
+    events_keep_days: int
+    runs_keep_days: int
 
     @property
     def production(self) -> bool:
@@ -70,6 +73,9 @@ def read(environ: Mapping[str, str]) -> Env:
         openai_api_key=environ.get("OPENAI_API_KEY", "").strip(),
         openai_base_url=environ.get("OPENAI_BASE_URL", "").strip(),
         openai_model=environ.get("OPENAI_MODEL", "").strip(),
+        events_collapse_hours=_number(environ, "EVENTS_COLLAPSE_HOURS", 24),
+        events_keep_days=_number(environ, "EVENTS_KEEP_DAYS", 90),
+        runs_keep_days=_number(environ, "RUNS_KEEP_DAYS", 0),
     )
     _check_secrets(env)
     return env
@@ -131,6 +137,13 @@ def _listed(value: str) -> tuple[str, ...]:
 def _port(value: str) -> int:
     if not (value.isascii() and value.isdigit() and 0 < int(value) < 65536):
         raise Refusal(f"PORT is {value!r}; it must be a number from 1 to 65535, for example PORT=8001.")
+    return int(value)
+
+
+def _number(environ: Mapping[str, str], name: str, usual: int) -> int:
+    value = environ.get(name, "").strip() or str(usual)
+    if not (value.isascii() and value.isdigit() and len(value) <= 6):
+        raise Refusal(f"{name} is {value!r}; it must be a whole number, 0 for never.")
     return int(value)
 
 

@@ -119,6 +119,9 @@ STATICFILES_DIRS = [env.CHECKOUT / "platform" / "static"]
 OPENAI_API_KEY = ENV.openai_api_key
 OPENAI_BASE_URL = ENV.openai_base_url
 OPENAI_MODEL = ENV.openai_model
+EVENTS_COLLAPSE_HOURS = ENV.events_collapse_hours
+EVENTS_KEEP_DAYS = ENV.events_keep_days
+RUNS_KEEP_DAYS = ENV.runs_keep_days
 
 # Wake-ups only: the state of the work is in our own tables, so a task is short and keeps no result.
 Q_CLUSTER = {

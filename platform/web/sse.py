@@ -34,10 +34,11 @@ type App = Callable[[Any, Any, Any], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class RunHead:
-    """The root run of a stream and its thread."""
+    """The root run of a stream, its thread, and the number of the last event that the reader has seen."""
 
     run: UUID
     thread: UUID
+    after: int = 0
 
 
 class Renderer(Protocol):
@@ -61,10 +62,10 @@ async def stream_response(actor: Actor, *, run: UUID, renderer: str, after: int 
     Raises RunError `not_found` when the run isn't the actor's.
     """
     thread = await execute.owned_thread(actor, run)
-    return stream_of_own(actor, RunHead(run, thread), renderer, after)
+    return stream_of_own(actor, RunHead(run, thread, after), renderer)
 
 
-def stream_of_own(actor: Actor, head: RunHead, renderer: str, after: int = 0) -> HttpResponse:
+def stream_of_own(actor: Actor, head: RunHead, renderer: str) -> HttpResponse:
     """The same for a run that is known to be the actor's: nobody is asked."""
     response = HttpResponse(content_type="text/event-stream; charset=utf-8")
     response["Cache-Control"] = "no-store, no-transform"
@@ -74,7 +75,7 @@ def stream_of_own(actor: Actor, head: RunHead, renderer: str, after: int = 0) ->
             "run": head.run,
             "thread": head.thread,
             "renderer": renderer,
-            "after": after,
+            "after": head.after,
             "user": actor.user_id,
             "key": actor.key_id,
             "widget": actor.widget_id,
@@ -120,8 +121,8 @@ class StreamLayer:
         headers = [(name, value) for name, value in asked["headers"] if name.lower() not in _NOT_OURS]
         await send({"type": "http.response.start", "status": asked["status"], "headers": headers})
         after = ticket["after"] if seen is None else seen
-        head = RunHead(UUID(ticket["run"]), UUID(ticket["thread"]))
-        writing = asyncio.create_task(self._write(head, self.renderers[ticket["renderer"]](head), after, send))
+        head = RunHead(UUID(ticket["run"]), UUID(ticket["thread"]), after)
+        writing = asyncio.create_task(self._write(head, self.renderers[ticket["renderer"]](head), send))
         leaving = asyncio.create_task(_left(receive))
         self._writing.add(writing)
         with self.watch.over(ticket, writing.cancel):
@@ -135,15 +136,15 @@ class StreamLayer:
         with suppress(Exception):  # the reader may be gone
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _write(self, head: RunHead, renderer: Renderer, after: int, send: Send) -> None:
+    async def _write(self, head: RunHead, renderer: Renderer, send: Send) -> None:
         """The renderer folds the whole log; what the reader has already is not sent again.
 
         A stream ends at a pause too: who comes back with its number waits for what follows.
         """
         quiet_since = asyncio.get_running_loop().time()
-        async with aclosing(execute.until_pause(head.run, after)) as batches:
+        async with aclosing(execute.until_pause(head.run, head.after)) as batches:
             async for batch in batches:
-                body = b"".join(_frame(logged, renderer, after) for logged in batch)
+                body = b"".join(_frame(logged, renderer, head.after) for logged in batch)
                 now = asyncio.get_running_loop().time()
                 if not body and now - quiet_since >= QUIET_SECONDS - execute.HEARTBEAT_SECONDS:
                     body = b": still here\n\n"

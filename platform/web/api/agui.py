@@ -10,6 +10,7 @@ from ag_ui.core import PROTOCOL_VERSION
 
 from runtime import events
 from runtime.events import Event, Logged, Origin, View
+from web.api.snapshot import Snapshot
 from web.sse import RunHead
 
 type Frame = dict[str, object]
@@ -31,6 +32,8 @@ class AguiRenderer:
         self._run_id = str(run.run)
         self._views: dict[UUID, View] = {run.run: "full"}
         self._waiting = False
+        # Only who comes back can have seen a part of a text that was put together since.
+        self._snapshot = Snapshot() if run.after else None
         self._asked: dict[UUID, events.ApprovalAsked] = {}
         self._calls: dict[UUID, events.ToolCalled] = {}
         self._input_tokens = 0
@@ -38,12 +41,27 @@ class AguiRenderer:
 
     def frames(self, logged: Logged) -> str | None:
         event = logged.event
+        if self._snapshot is not None:
+            self._snapshot.keep(event)
+            if self._missed_pieces(event):
+                frame: Frame = {"type": "MESSAGES_SNAPSHOT", "messages": self._snapshot.messages}
+                return orjson.dumps(frame).decode()
         if isinstance(event, events.MessageText):
             return None if event.of.depth else _text(event)
+        return self._frame(event, logged.n)
+
+    def _missed_pieces(self, event: Event) -> bool:
+        """Whether the reader has seen a part of what was put together since."""
+        if not isinstance(event, events.MessageText | events.ReasoningText) or event.of.depth:
+            return False
+        return 0 < event.first <= self._head.after
+
+    def _frame(self, event: Event, n: int) -> str | None:
         self._keep(event)
+        frame: Frame | None
         match event:
             case events.RunPaused() | events.RunResumed():
-                frame = self._interruption(event, logged.n)
+                frame = self._interruption(event, n)
             case _:
                 frame = self._of_delegate(event) if event.of.depth else self._of_root(event)
         return None if frame is None else orjson.dumps(frame).decode()

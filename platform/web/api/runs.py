@@ -10,10 +10,11 @@ from ninja import Header, Query, Router
 from ninja.responses import Status
 from pydantic.json_schema import SkipJsonSchema
 
-from runtime import execute, store
+from runtime import execute
 from runtime.events import TERMINAL
 from runtime.execute import Request
 from runtime.resolve import agents_for
+from runtime.retold import load_log
 from web.api import rows
 from web.api.agui import AguiRenderer
 from web.api.cursor import NEWEST_CREATED, page
@@ -111,8 +112,8 @@ async def list_events(request: ApiRequest, run_id: UUID, query: Query[After]) ->
     run = await rows.run_of(request.auth, run_id)
     if _wants_stream(request):
         return await stream_response(request.auth, run=run.pk, renderer="agui", after=query.after)
-    log = await store.load_log(run.pk)
-    renderer = AguiRenderer(RunHead(run.pk, run.thread_id))
+    log = await load_log(run.pk)
+    renderer = AguiRenderer(RunHead(run.pk, run.thread_id, query.after))
     frames = [(logged.n, renderer.frames(logged)) for logged in log]
     shown = [json.loads(frame) | {"id": n} for n, frame in frames if frame is not None and n > query.after]
     return Events(events=shown, next=max(query.after, log[-1].n if log else 0))
