@@ -68,6 +68,7 @@ class Hub:
             await connection.execute(f"LISTEN {EVENTS}")
             await connection.execute(f"LISTEN {CANCEL}")
             self.connected = True
+            await store.drop_broken()
             self._ring_all()
             async for notice in connection.notifies():
                 self._heard(notice.channel, notice.payload)

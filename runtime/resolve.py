@@ -132,7 +132,7 @@ async def may_call(actor: Actor, right: Right) -> bool:
         "tool": right.tool,
         "memory": right.memory,
     }
-    return bool((await store.fetch(_MAY_CALL, values))[0]["allowed"])
+    return bool((await store.fetch_patiently(_MAY_CALL, values))[0]["allowed"])
 
 
 async def lost(streams: Mapping[int, Mapping[str, object]]) -> list[int]:

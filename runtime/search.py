@@ -7,5 +7,5 @@ from runtime.ports import Passage
 
 async def search(memory_id: int, query: str) -> list[Passage]:
     """The best passages first; empty when nothing is relevant."""
-    rows = await store.fetch(SEARCH_SQL, parameters(memory_id, query))
+    rows = await store.fetch_patiently(SEARCH_SQL, parameters(memory_id, query))
     return [Passage(**row) for row in rows]

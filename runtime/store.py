@@ -6,13 +6,14 @@ The pool sees committed rows only; tests of runs need real transactions. One poo
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import count
 from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import orjson
 from django.db import connections
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, InterfaceError, OperationalError
 from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import set_json_dumps, set_json_loads
 from psycopg_pool import AsyncConnectionPool
@@ -21,6 +22,12 @@ from runtime import event_data
 from runtime.events import Logged, Origin
 
 POOL_SIZE = 8
+WAIT_SECONDS = 5.0
+"""How long a request waits for a connection before it says that the database is away."""
+AWAY = (OperationalError, InterfaceError)
+PATIENCE_SECONDS = 120.0
+"""How long a run waits for a database that is away, before it fails."""
+RETRY_SECONDS = (0.1, 0.5, 1.0, 2.0)
 type Row = dict[str, Any]
 type Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
 
@@ -47,12 +54,18 @@ async def pool() -> Pool:
             kwargs=connection_parameters() | {"autocommit": True, "row_factory": dict_row},
             min_size=1,
             max_size=POOL_SIZE,
-            timeout=10,
+            timeout=WAIT_SECONDS,
+            reconnect_timeout=WAIT_SECONDS,  # it then tries anew for the next who asks
             open=False,
             check=None,
         )
         await found.open()
     return found
+
+
+async def drop_broken() -> None:
+    """After the database was away: replace the connections that broke meanwhile."""
+    await (await pool()).check()
 
 
 async def close() -> None:
@@ -73,6 +86,20 @@ async def fetch(sql: str, parameters: Sequence[object] | Row = ()) -> list[Row]:
     async with connection() as found:
         cursor = await found.execute(sql, parameters)
         return await cursor.fetchall() if cursor.description else []
+
+
+async def fetch_patiently(sql: str, parameters: Row) -> list[Row]:
+    """The same for a statement that only reads, inside a run: it outlasts a restart of the database."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + PATIENCE_SECONDS
+    for failures in count():
+        try:
+            return await fetch(sql, parameters)
+        except AWAY:
+            if loop.time() > until:
+                raise
+        await asyncio.sleep(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
+    raise AssertionError("count() does not end")
 
 
 async def fetch_together(statements: Sequence[str], parameters: Row) -> list[list[Row]]:

@@ -112,8 +112,8 @@ class Cluster:
             ]
         )
 
-    def stop(self) -> None:
-        self._run([self._binaries() / "pg_ctl", "stop", "-w", "-m", "fast", "-D", self.data])
+    def stop(self, mode: str = "fast") -> None:
+        self._run([self._binaries() / "pg_ctl", "stop", "-w", "-m", mode, "-D", self.data])
 
     def ready(self) -> bool:
         command: list[str | Path] = [_wheel() / "pginstall18/bin/pg_isready", "-q", "-h", self.sockets]
