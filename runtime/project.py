@@ -21,6 +21,12 @@ SELECT r.id FROM runtime_run r JOIN unnest(%s::uuid[], %s::int[]) AS o(id, epoch
 ORDER BY r.id FOR NO KEY UPDATE OF r
 """
 """The runs that are still this owner's. Locked, so that nobody takes one over before the batch is committed."""
+_KEPT = """
+SELECT r.id, coalesce(max(e.n), 0) AS n
+FROM unnest(%s::uuid[], %s::int[]) AS o(id, epoch)
+JOIN runtime_run r USING (id, epoch) LEFT JOIN runtime_event e ON e.root_id = r.id
+GROUP BY r.id
+"""
 _INSERT_EVENTS = """
 WITH written AS (
     INSERT INTO runtime_event (root_id, n, run_id, kind, data, at)
@@ -179,6 +185,11 @@ class Changes:
         return [
             (sql, [list(column) for column in zip(*self.rows[sql], strict=True)]) for sql in _ORDER if self.rows[sql]
         ]
+
+
+async def kept(epochs: Mapping[UUID, int]) -> dict[UUID, int]:
+    """The number of the last event that the database has of each run that is still owned under its epoch."""
+    return {row["id"]: row["n"] for row in await store.fetch(_KEPT, (list(epochs), list(epochs.values())))}
 
 
 async def write(epochs: Mapping[UUID, int], batch: Sequence[Numbered]) -> set[UUID]:

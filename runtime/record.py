@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg import IntegrityError
 
 from runtime import crash, project
-from runtime.events import Event, Logged, MessageText, Origin, ends
+from runtime.events import Event, Logged, MessageStarted, MessageText, Origin, ends
 from runtime.ports import RunLost
 
 logger = logging.getLogger(__name__)
@@ -22,8 +22,8 @@ FLUSH_SECONDS = 0.02
 RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
-NUMBERS_LEFT_FREE = 1_000
-"""After a takeover numbering goes on this much higher: readers may have seen events that no commit held."""
+NUMBERS_LEFT_FREE = 100_000
+"""After a takeover numbering goes on this much higher: readers may have seen text that no commit held."""
 
 
 class Log:
@@ -44,7 +44,7 @@ class Log:
         self.root = root
         self.epoch = epoch
         self.events: list[Logged] = list(before)
-        self.saved = len(before)
+        self.saved = self._shown = len(before)
         self.ended = False
         self.lost = False
         self.acting_calls = 0
@@ -58,9 +58,24 @@ class Log:
         self._hurry = hurry
 
     def since(self, after: int) -> list[Logged]:
-        """The events numbered above `after`; the terminal one only once it is committed, when the rows say the same."""
-        shown = self.events if self.saved == len(self.events) or not self.ended else self.events[:-1]
-        return shown[bisect_right(shown, after, key=lambda logged: logged.n) :]
+        """The events numbered above `after` that readers may see: text at once, everything else once it is committed.
+
+        What was seen to open or close is then in the log for ever, whichever process goes on with it.
+        """
+        first = bisect_right(self.events, after, hi=self._shown, key=lambda logged: logged.n)
+        return self.events[first : self._shown]
+
+    def numbered(self, n: int) -> int:
+        """How many events there are up to this number."""
+        return bisect_right(self.events, n, key=lambda logged: logged.n)
+
+    def _show(self) -> None:
+        shown = max(self._shown, self.saved)
+        while shown < len(self.events) and isinstance(self.events[shown].event, MessageText):
+            shown += 1
+        if shown > self._shown:
+            self._shown = shown
+            self._changed.set()
 
     def freeze(self) -> None:
         """Nothing is recorded any more: what ends here is this process's work, not the run."""
@@ -109,9 +124,10 @@ class Log:
         self.events.append(Logged(self._next, datetime.now(UTC), event))
         self._next += 1
         self.ended = self.ended or ends(event)
-        self._changed.set()
+        if self._shown == len(self.events) - 1:
+            self._show()
         self._written()
-        if self.ended:
+        if self.ended or isinstance(event, MessageStarted):
             self._hurry()
 
     async def commit(self) -> None:
@@ -142,14 +158,14 @@ class Log:
     def mark_saved(self, count: int) -> None:
         self.saved += count
         self._committed.set()
-        if self.ended:
-            self._changed.set()
+        self._show()
 
     def mark_lost(self) -> None:
         """Another process has it: what was recorded here since is not the run's."""
         self.lost = True
         self._frozen = True
         self._committed.set()
+        self._changed.set()
 
 
 class Writer:
@@ -164,6 +180,7 @@ class Writer:
         self._dirty = asyncio.Event()
         self._hurried = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._unsure = False
         self.writing = asyncio.Lock()
 
     def open(self, root: UUID, epoch: int, before: Sequence[Logged] = ()) -> Log:
@@ -194,6 +211,7 @@ class Writer:
                 await self.flush()
                 failures = 0
             except Exception:  # the database may be away; the events stay pending and are written when it is back
+                self._unsure = True
                 logger.exception("Events could not be written; trying again")
                 await asyncio.sleep(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
                 failures += 1
@@ -211,6 +229,8 @@ class Writer:
         self._hurried.clear()
 
     async def _write(self) -> None:
+        if self._unsure:
+            await self._find_out()
         batch = [(log, log.events[log.saved :]) for log in self.logs.values() if len(log.events) > log.saved]
         if not batch:
             return
@@ -220,6 +240,14 @@ class Writer:
             # One of these runs was deleted while it ran: alone, it holds up nobody else.
             for log, pending in batch:
                 await self._commit_or_drop(log, pending)
+
+    async def _find_out(self) -> None:
+        """A connection that broke may have taken the answer to a commit with it."""
+        kept = await project.kept({root: log.epoch for root, log in self.logs.items()})
+        for root, n in kept.items():
+            log = self.logs[root]
+            self._done(log, max(0, log.numbered(n) - log.saved))
+        self._unsure = False
 
     async def _commit_or_drop(self, log: Log, pending: list[Logged]) -> None:
         try:

@@ -15,6 +15,7 @@ from runtime.errors import RunError
 from runtime.events import Event, Logged, Origin
 from runtime.past_turns import conversation_before
 from runtime.ports import Ports, Turn
+from runtime.record import NUMBERS_LEFT_FREE
 from runtime.resolve import may_call, resolve
 from runtime.run import past, run
 from runtime.runner import LEASE_SECONDS, Runner
@@ -44,7 +45,12 @@ async def take_over(runner: Runner) -> int:
     claimed = await store.fetch(_CLAIM, (runner.process, LEASE_SECONDS, BATCH))
     for row in claimed:
         crash.point("run-claimed")
-        await _go_on(runner, row)
+        try:
+            await _go_on(runner, row)
+        except store.AWAY:
+            raise
+        except Exception:  # what is wrong with one run is not the others' fault; it ends after MAX_ATTEMPTS
+            logger.exception("Run %s could not be taken over", row["id"])
     return len(claimed)
 
 
@@ -112,7 +118,7 @@ async def _pause(row: Row, log: list[Logged]) -> None:
 async def append(row: Row, log: list[Logged], missing: list[Event]) -> bool:
     """Write events to a log that no process of this run's is writing to; whether it was still the owner's to write."""
     now = datetime.now(UTC)
-    first = log[-1].n + 1 if log else 1
+    first = log[-1].n + NUMBERS_LEFT_FREE if log else 1
     numbered = [(row["id"], Logged(first + place, now, event)) for place, event in enumerate(missing)]
     return bool(await project.write({row["id"]: row["epoch"]}, numbered))
 

@@ -37,9 +37,9 @@ def die_at(agent: str, when: Callable[[Event], bool]) -> UUID:
     async def work() -> UUID:
         started = await execute.start(actor, Request(agent, "Please help."))
         here = runner.runner()
-        async for batch in execute.follow(started.run):
-            if any(when(logged.event) for logged in batch):
-                break
+        log = here.writer.logs[started.run]
+        while not any(when(logged.event) for logged in log.events):  # sooner than any reader  # noqa: ASYNC110
+            await asyncio.sleep(0)
         await here.writer.flush()
         for root in list(here.writer.logs):
             here.writer.lose(root)
