@@ -9,6 +9,7 @@ POINTS = (
     "events-written",  # the commit is there, nobody was told
     "acts-committed",  # a call that acts is in the ledger, its work has not begun
     "acts-done",  # its work is done, the ledger does not know
+    "stop-stored",  # somebody asked to stop a run, nobody stopped it yet
     "run-claimed",  # a dead process's run was taken over, its work has not begun
 )
 _wanted = os.environ.get("CRASH_AT", "")

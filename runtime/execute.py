@@ -128,6 +128,7 @@ async def cancel(actor: Actor, run_id: UUID) -> None:
     stopped = await store.fetch(_CANCEL, values)
     if not stopped:
         raise RunError("not_found", "There is no such run.")
+    crash.point("stop-stored")
     runner().cancel(run_id)
     if stopped[0]["waits"]:
         await take_over(runner())

@@ -29,7 +29,8 @@ WITH mine AS (
     SELECT r.id FROM runtime_run r JOIN unnest(%s::uuid[], %s::int[]) AS o(id, epoch) USING (id, epoch)
     ORDER BY r.id FOR NO KEY UPDATE OF r
 )
-UPDATE runtime_run r SET lease_until = now() + make_interval(secs => %s) FROM mine WHERE r.id = mine.id RETURNING r.id
+UPDATE runtime_run r SET lease_until = now() + make_interval(secs => %s) FROM mine WHERE r.id = mine.id
+RETURNING r.id, r.cancel_requested
 """
 _LET_GO = """
 UPDATE runtime_run r SET lease_until = now(), owner_process = NULL, attempts = attempts - 1
@@ -37,7 +38,8 @@ FROM unnest(%s::uuid[], %s::int[]) AS o(id, epoch)
 WHERE r.id = o.id AND r.epoch = o.epoch AND r.status IN ('queued', 'running')
 """
 
-type Adopt = Callable[["Runner"], Awaitable[object]]
+type Adopt = Callable[["Runner"], Awaitable[int]]
+"""Go on with some runs that nobody runs; gives their number."""
 
 
 class Runner:
@@ -95,13 +97,14 @@ class Runner:
 
     async def _look_after(self, adopt: Adopt | None) -> None:
         while True:
+            adopted = 0
             try:
                 await self.renew()
-                if adopt is not None:
-                    await adopt(self)
+                adopted = await adopt(self) if adopt is not None else 0
             except Exception:  # the database may be away: the next beat tries again
                 logger.exception("Leases could not be renewed")
-            await asyncio.sleep(BEAT_SECONDS)
+            if not adopted:
+                await asyncio.sleep(BEAT_SECONDS)
 
     async def renew(self) -> None:
         """Keep the runs of this process its own for LEASE_SECONDS more; those that are not any more are dropped."""
@@ -112,6 +115,9 @@ class Runner:
             rows = await store.fetch(_RENEW, (list(held), list(held.values()), LEASE_SECONDS))
         for root in held.keys() - {row["id"] for row in rows}:
             self.writer.lose(root)
+        for row in rows:
+            if row["cancel_requested"]:  # whoever said so may not have been heard
+                self.cancel(row["id"])
 
     async def _drain(self) -> None:
         """Runs end by themselves, or are let go of at once when nothing that acts is under way."""
