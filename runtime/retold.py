@@ -4,14 +4,15 @@ What was said at the same time is told one after the other, and passages that we
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 from uuid import UUID, uuid5
 
 from runtime import events, store
-from runtime.events import TERMINAL, Event, FailReason, Logged, Origin, Status
+from runtime.events import TERMINAL, Event, FailReason, Logged, Origin, Status, View
 from runtime.run.handoff import FAILURES
-from runtime.store import Row
+
+type Row = Mapping[str, Any]
 
 _TREE = "SELECT * FROM runtime_run WHERE root_id = %s"
 _SAID = "SELECT * FROM runtime_message WHERE run_id = %s"
@@ -61,12 +62,17 @@ class _Teller:
         call, ok, seconds = row["id"], row["state"] == "done", row["seconds"] or 0.0
         reason = "" if ok else row["reason"] or "failed"
         return [
-            events.ToolCalled(of, call, row["name"], row["label"], row["kind"], row["side_effect"]),
+            events.ToolCalled(of, call, row["name"], row["label"], row["kind"], row["side_effect"], self._view(row)),
             events.ToolArguments(of, call, row["arguments"]),
             events.ToolReady(of, call),
             *(self._delegate(of, row, seconds) if row["child_run"] in self.runs else ()),
             events.ToolReturned(of, call, ok, row["content"], reason, seconds),
         ]
+
+    def _view(self, row: Row) -> View:
+        """Whether people may know of a delegate that never started is not on a row: then they don't."""
+        child = self.runs.get(row["child_run"])
+        return cast(View, child["view"]) if child else "none" if row["kind"] == "delegate" else "full"
 
     def _delegate(self, of: Origin, row: Row, seconds: float) -> Sequence[Event]:
         call, run = row["id"], self.runs[row["child_run"]]

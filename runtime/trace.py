@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
-from runtime.models import Event, Run, ToolCall
+from runtime.models import Event, Message, Run, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,14 @@ def duration(run: Run) -> timedelta | None:
 
 
 def tree(root: Run) -> Branch:
-    """Three queries, whatever the size of the tree."""
+    """Three queries, whatever the size of the tree; one more when the log is gone, which held what delegates said."""
     branches = {run.pk: Branch(run) for run in Run.objects.filter(root_id=root.pk).select_related("agent")}
     steps: dict[UUID, list[Step]] = defaultdict(list)
     for event in Event.objects.filter(root_id=root.pk, kind__in=("MessageFinished", "Notice")):
         steps[event.run_id].append(_step_of(event))
+    if root.log_state == "gone":
+        for said in Message.objects.filter(run_id=root.pk, role="assistant"):
+            steps[root.pk].append(Step(said.n, said=said.text, complete=said.complete))
     for call in ToolCall.objects.filter(run__root_id=root.pk):
         steps[call.run_id].append(Step(call.n, call=call, child=branches.get(call.child_run or call.pk)))
     for pk, branch in branches.items():

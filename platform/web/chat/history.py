@@ -11,7 +11,8 @@ from django.db.models import Q
 from agents_admin.actor import Actor
 from runtime import event_data
 from runtime.events import TERMINAL, Logged, Origin
-from runtime.models import Event, Run, Thread
+from runtime.models import Event, Message, Run, Thread, ToolCall
+from runtime.retold import retold
 from web.chat.turns import Places, Turn, turn
 
 TURNS_SHOWN = 20
@@ -75,13 +76,26 @@ def _logs(roots: Sequence[Run]) -> dict[UUID, list[Logged]]:
     """The logs of root runs. Of finished ones the pieces of text are left out: the whole text is there too."""
     logs: dict[UUID, list[Logged]] = defaultdict(list)
     ended = [root.pk for root in roots if root.status in TERMINAL]
-    origins = _origins(Run.objects.filter(root__in=[root.pk for root in roots]))
     rows = Event.objects.filter(root__in=[root.pk for root in roots])
-    for row in rows.exclude(Q(kind="MessageText") & Q(root__in=ended)).order_by("root_id", "n"):
+    happened = list(rows.exclude(Q(kind="MessageText") & Q(root__in=ended)).order_by("root_id", "n"))
+    # After the events: a delegate that starts in between has its row by then.
+    origins = _origins(Run.objects.filter(root__in=[root.pk for root in roots]))
+    for row in happened:
         child = origins.get(UUID(row.data["child"])) if row.kind == "DelegateStarted" else None
         event = event_data.load(row.kind, origins[row.run_id], row.data, child)
         logs[row.root_id].append(Logged(row.n, row.at, event))
+    logs.update(_told_again([root.pk for root in roots if root.log_state == "gone"]))
     return logs
+
+
+def _told_again(roots: Sequence[UUID]) -> dict[UUID, list[Logged]]:
+    """The logs that were dropped, from the rows that stay."""
+    if not roots:
+        return {}
+    runs = list(Run.objects.filter(root__in=roots).values())
+    messages = list(Message.objects.filter(run__in=roots).values())
+    calls = list(ToolCall.objects.filter(run__root__in=roots).values())
+    return {root: retold(root, runs, messages, calls) for root in roots}
 
 
 def _origins(runs: Iterable[Run]) -> dict[UUID, Origin]:
