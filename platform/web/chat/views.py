@@ -14,6 +14,8 @@ from django.views.decorators.http import require_GET, require_POST
 from agents_admin.actor import Actor
 from runtime import execute
 from runtime.errors import RunError
+from runtime.events import WAITING
+from runtime.models import Run
 from runtime.resolve import AgentCard, agents_for
 from web.access import session_actor
 from web.chat import history
@@ -124,12 +126,21 @@ async def _page(request: UserRequest, actor: Actor, context: dict[str, Any]) -> 
 async def _refused(request: UserRequest, actor: Actor, error: RunError) -> HttpResponse:
     status = STATUS[error.code]
     if request.htmx:
-        return in_place(render_to_string("chat/problem.html", {"problem": error.message}), status, "#composer-problem")
+        context = {"problem": error.message, "where": await _open_turn(actor, request, error)}
+        return in_place(render_to_string("chat/problem.html", context), status, "#composer-problem")
     kept: dict[str, Any] = {"problem": error.message, "text": request.POST.get("text", ""), "status": status}
     if thread := _uuid(request.POST.get("thread", "")):
         return await _thread(request, actor, thread, **kept)
     agents = await agents_for(actor)
     return await _page(request, actor, {"agents": agents, "agent": _chosen(agents, request.POST.get("agent"))} | kept)
+
+
+async def _open_turn(actor: Actor, request: UserRequest, error: RunError) -> str:
+    """The place on the page of the answer that is in the way; empty when none is."""
+    thread = _uuid(request.POST.get("thread", "")) if error.code == "run_in_progress" else None
+    waiting = Run.objects.for_actor(actor).filter(thread=thread, depth=0, status__in=WAITING)
+    found = await waiting.afirst() if thread else None
+    return f"o-{found.pk}" if found else ""
 
 
 def _chosen(agents: list[AgentCard], slug: str | None) -> AgentCard | None:
