@@ -21,7 +21,6 @@ _TEXT_TYPES = re.compile(r"text/.*|.*[/+](?:json|xml|javascript|yaml|x-ndjson|x-
 # Not every codec that Python has: some are slow, some are no character sets.
 _CHARSET = re.compile(r"charset=[\"']?(utf-?16(?:le|be)?|us-ascii|iso-8859-\d{1,2}|windows-125\d)\b")
 _SHORTEST_SECRET = 8
-_REFUSED = "The service was not called: its address may not be reached from here. An administrator can tell why."
 
 
 def build(tool: ToolSpec, ports: Ports) -> tuple[Mapping[str, object], Call]:
