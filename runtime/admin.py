@@ -1,20 +1,40 @@
-"""What happened, to look at: conversations and runs are never edited here, and only superusers delete them."""
+"""What happened, to look at: conversations and runs are never edited here, and only superusers delete them.
+
+Who may change runs decides about calls that may or may not have happened.
+"""
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db.models import F, Model, OuterRef, Subquery, Sum
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
+from agents_admin.actor import Actor
 from agents_admin.admin.page import ModelPage
 from runtime import trace
+from runtime.errors import RunError
+from runtime.events import WAITING
 from runtime.models import Run, Thread
+from runtime.review import DECISIONS, UNSAID, review
 
-_COLOURS = {"completed": "success", "limited": "warning", "failed": "danger", "running": "info"}
+_COLOURS = {
+    "completed": "success",
+    "limited": "warning",
+    "failed": "danger",
+    "running": "info",
+    "needs_review": "warning",
+    "waiting_approval": "warning",
+}
+_DECIDED = "It was noted, and the run goes on as soon as every step is decided."
 
 
 class RecordPage(ModelPage):
@@ -46,9 +66,9 @@ class RecordPage(ModelPage):
             "who": self.who(row),
             "may_delete": self.has_delete_permission(request, row),
         }
-        return TemplateResponse(request, self.page_template, context | self.page_context(row))
+        return TemplateResponse(request, self.page_template, context | self.page_context(request, row))
 
-    def page_context(self, row: Any) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         raise NotImplementedError
 
     def get_deleted_objects(
@@ -69,11 +89,22 @@ class RecordPage(ModelPage):
         return str(row.user) if row.user_id else "nobody"
 
 
+class WaitingFilter(admin.SimpleListFilter):
+    title = "waiting for a person"
+    parameter_name = "waiting"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("yes", "Yes")]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        return queryset.filter(status__in=WAITING) if self.value() == "yes" else queryset
+
+
 @admin.register(Run)
 class RunAdmin(RecordPage):
     page_template = "admin/run.html"
     list_display = ("asked_agent", "who", "channel", "state", "asked_at", "duration", "tokens")
-    list_filter = ("status", "channel", "created_at", "agent")
+    list_filter = (WaitingFilter, "status", "channel", "created_at", "agent")
     list_select_related = ("user", "widget")
     search_fields = ("agent_label", "agent_slug", "user__username", "input")
     next_step = "Nobody has asked an agent yet. Every question, from the chat, the API or a widget, appears here."
@@ -84,12 +115,47 @@ class RunAdmin(RecordPage):
         spent = below.annotate(sum=Sum(F("input_tokens") + F("output_tokens"))).values("sum")
         return super().get_queryset(request).filter(depth=0).annotate(tree_tokens=Subquery(spent))
 
-    def page_context(self, row: Run) -> dict[str, Any]:
-        return {"branch": trace.tree(row), "tokens": self.tokens(row), "duration": trace.duration(row)}
+    def page_context(self, request: HttpRequest, row: Run) -> dict[str, Any]:
+        waits = row.status == "needs_review"
+        return {
+            "branch": trace.tree(row),
+            "tokens": self.tokens(row),
+            "duration": trace.duration(row),
+            "waits": waits,
+            "may_decide": waits and request.user.has_perm("runtime.change_run"),
+        }
+
+    def get_urls(self) -> list[URLPattern]:
+        decide = path("<uuid:run>/review/<uuid:call>/", require_POST(self.decide), name="runtime_run_review")
+        return [decide, *super().get_urls()]
+
+    async def decide(self, request: HttpRequest, run: UUID, call: UUID) -> HttpResponse:
+        """About a call that may have happened. It is async because the run goes on in the loop that runs this."""
+        user = await request.auser()
+        if not (user.is_active and user.is_staff):
+            return redirect_to_login(request.get_full_path(), reverse("admin:login"))
+        if not await user.ahas_perm("runtime.change_run"):
+            raise PermissionDenied
+        await self._decide(request, Actor("admin", user_id=user.pk), run, call)
+        return redirect("admin:runtime_run_change", run)
+
+    async def _decide(self, request: HttpRequest, actor: Actor, run: UUID, call: UUID) -> None:
+        decision = DECISIONS.get(request.POST.get("decision", ""))
+        try:
+            if decision is None:
+                raise RunError("invalid", UNSAID, "decision")
+            await review(actor, run, call, decision, anybodys=True)
+        except RunError as error:
+            if error.code == "not_found":
+                raise Http404 from error
+            messages.warning(request, error.message)
+        else:
+            messages.success(request, _DECIDED)
 
     @display(description="status", ordering="status", label=_COLOURS)  # type: ignore[untyped-decorator]
     def state(self, run: Run) -> tuple[str, str]:
-        return run.status, f"{run.status}: {run.reason}" if run.reason else run.status
+        words = "waits for a person" if run.status in WAITING else run.status
+        return run.status, f"{words}: {run.reason}" if run.reason else words
 
     @admin.display(description="asked", ordering="created_at")
     def asked_at(self, run: Run) -> datetime:
@@ -118,5 +184,5 @@ class ThreadAdmin(RecordPage):
     def title_or_agent(self, thread: Thread) -> str:
         return thread.title or f"with {thread.agent_label}"
 
-    def page_context(self, row: Thread) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, row: Thread) -> dict[str, Any]:
         return {"messages_said": row.messages.select_related("run"), "runs": row.runs.filter(depth=0)}

@@ -12,6 +12,9 @@ from runtime.store import Row
 from runtime.takeover import append, take_over
 
 type Decision = Literal["happened", "again"]
+DECISIONS: dict[str, Decision] = {"happened": "happened", "again": "again"}
+"""By what a form sends."""
+UNSAID = "Say whether it happened or is to be done again."
 
 _TAKE = f"""
 UPDATE runtime_run r SET epoch = epoch + 1

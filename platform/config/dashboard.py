@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from agents_admin.models import Agent, Document, Memory, Model, Provider, Tool
+from runtime.events import WAITING
 from runtime.models import Run
 
 _COUNTED: tuple[type[Row], ...] = (Agent, Tool, Memory, Document, Run)
@@ -30,6 +31,7 @@ def first_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             (str(row._meta.verbose_name_plural), _count(row), _link(row)) for row in _COUNTED if _may_view(request, row)
         ],
         "failed_runs": _failed() if _may_view(request, Run) else None,
+        "waiting_runs": Run.objects.filter(depth=0, status__in=WAITING).count() if _may_view(request, Run) else 0,
     }
 
 

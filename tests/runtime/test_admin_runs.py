@@ -113,3 +113,14 @@ def test_the_first_page_shows_steps_counts_and_failures(client, run):
     assert "The model can't be reached." in page
     client.force_login(world.grace(), BACKEND)
     assert "Ask a superuser" in text(client.get("/admin/"))
+
+
+def test_runs_that_wait_for_a_person_are_counted_and_found(client, run):
+    Run.objects.filter(pk=run.pk).update(status="needs_review", finished_at=None)
+    client.force_login(world.ada(), BACKEND)
+    assert "1 run waits for a person." in text(client.get("/admin/"))
+    found = client.get(reverse("admin:runtime_run_changelist"), {"waiting": "yes"})
+    assert [row.pk for row in found.context["cl"].result_list] == [run.pk]
+    Run.objects.filter(pk=run.pk).update(status="completed")
+    assert "for a person." not in text(client.get("/admin/"))
+    assert not client.get(reverse("admin:runtime_run_changelist"), {"waiting": "yes"}).context["cl"].result_list

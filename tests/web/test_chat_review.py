@@ -4,6 +4,7 @@ import re
 import uuid
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.db import connection
 
 from runtime.models import Event, Run, Thread, ToolCall
@@ -187,3 +188,34 @@ def test_a_new_title_stands_above_the_conversation_at_once(site: str) -> None:
         here = chat.post(f"/chat/{thread.pk}/rename/", title="Paper & <ink>", current="yes").text
         assert '<div hx-swap-oob="innerHTML:#title">Paper &amp; &lt;ink&gt;</div>' in here
         assert "#title" not in chat.post(f"/chat/{thread.pk}/rename/", title="Paper").text
+
+
+def test_staff_who_may_change_runs_decide_in_the_admin(site: str, model: ScriptedModel) -> None:
+    run = waiting.waiting(waiting.clerk(model))
+    grace, page = world.grace(), f"/admin/runtime/run/{run.pk}/change/"
+    there = f"/admin/runtime/run/{run.pk}/review/{ToolCall.objects.get().pk}/"
+    may = Permission.objects.filter(content_type__app_label="runtime", content_type__model="run")
+    with Chat(site, grace) as admin:
+        assert admin.post(there, htmx=False, decision="happened").status_code == 403
+        grace.user_permissions.set(may.filter(codename="view_run"))
+        seen = admin.http.get(page).text
+        assert "somebody who may change runs" in seen
+        assert "Do it again" not in seen
+        grace.user_permissions.set(may.filter(codename__in=["view_run", "change_run"]))
+        assert there in admin.http.get(page).text
+        assert admin.http.get(there).status_code == 405
+        assert admin.post(there, htmx=False, decision="again", token="x" * 64).status_code == 403
+        assert admin.post(there, htmx=False, decision="").headers["location"] == page
+        assert "Say whether it happened" in admin.http.get(page).text
+        assert (
+            admin.post(there.replace(str(run.pk), str(uuid.uuid4())), htmx=False, decision="again").status_code == 404
+        )
+        assert admin.post(there, htmx=False, decision="again").headers["location"] == page
+        until_stored()
+        assert "goes on as soon as" in admin.http.get(page).text
+        admin.post(there, htmx=False, decision="happened")
+        assert "waits for no decision any more" in admin.http.get(page).text
+    with Chat(site, world.linus()) as chat:
+        assert chat.post(there, htmx=False, decision="again").headers["location"].startswith("/admin/login/")
+    assert ToolCall.objects.get().content == "0 + 500 = 500"
+    assert Run.objects.get().status == "completed"

@@ -9,13 +9,11 @@ from django.views.decorators.http import require_POST
 
 from runtime.errors import RunError
 from runtime.execute import owned_thread
-from runtime.review import Decision, review
+from runtime.review import DECISIONS, UNSAID, review
 from web.access import session_actor
 from web.chat.refusals import in_place
 from web.errors import STATUS
 from web.http import UserRequest
-
-DECISIONS: dict[str, Decision] = {"happened": "happened", "again": "again"}
 
 
 @require_POST
@@ -26,7 +24,7 @@ async def decide(request: UserRequest, run: UUID, call: UUID) -> HttpResponse:
     try:
         thread = await owned_thread(actor, run)
         if decision is None:
-            raise RunError("invalid", "Say whether it happened or is to be done again.", "decision")
+            raise RunError("invalid", UNSAID, "decision")
         await review(actor, run, call, decision)
     except RunError as error:
         if error.code == "not_found":
