@@ -11,7 +11,8 @@ from tests.web.api_client import QUESTION, ask, client, scripted_agent, settle, 
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-RUN = ["id", "agent", "thread", "status", "reason", "error", "output", "usage", "created_at", "started_at", "finished_at"]
+TIMES = ["created_at", "started_at", "finished_at"]
+RUN = ["id", "agent", "thread", "status", "reason", "error", "output", "usage", *TIMES]
 
 
 @pytest.fixture
