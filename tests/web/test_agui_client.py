@@ -323,7 +323,7 @@ def test_a_run_that_waits_for_a_person_is_interrupted_and_goes_on_as_another(
     assert (interrupt["id"], interrupt["reason"]) == (str(call.pk), "needs_review")
     assert "“Stamp”" in interrupt["message"]
 
-    reader.events_of(str(run), after=Event.objects.filter(root=run).last().n)
+    reader.events_of(str(run), after=Event.objects.filter(root=run).latest("n").n)
     running(lambda: review.review(linus, run, call.pk, "happened"))
     after = beyond_reproach(reader.report())
     assert after["outcome"] == "success"
