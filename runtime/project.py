@@ -14,6 +14,7 @@ from runtime import event_data, events, store
 from runtime.events import Logged, Origin
 
 type Numbered = tuple[UUID, Logged]
+type Statement = tuple[str, Sequence[object]]
 type Values = list[tuple[object, ...]]
 
 _OWN = """
@@ -192,10 +193,10 @@ async def kept(epochs: Mapping[UUID, int]) -> dict[UUID, int]:
     return {row["id"]: row["n"] for row in await store.fetch(_KEPT, (list(epochs), list(epochs.values())))}
 
 
-async def write(epochs: Mapping[UUID, int], batch: Sequence[Numbered]) -> set[UUID]:
+async def write(epochs: Mapping[UUID, int], batch: Sequence[Numbered], then: Sequence[Statement] = ()) -> set[UUID]:
     """Commit these events and what they change; gives the runs that are still owned under their `epochs`.
 
-    Nothing is written for the others: another process has taken them over.
+    Nothing is written for the others: another process has taken them over. `then` belongs to the same commit.
     """
     async with store.connection() as connection, connection.transaction():
         cursor = await connection.execute(_OWN, (list(epochs), list(epochs.values())))
@@ -205,6 +206,6 @@ async def write(epochs: Mapping[UUID, int], batch: Sequence[Numbered]) -> set[UU
             if root in owned:
                 changes.add(root, logged)
         async with connection.pipeline():
-            for sql, columns in changes.statements():
-                await connection.execute(sql, columns)
+            for sql, values in [*changes.statements(), *(then if owned else ())]:
+                await connection.execute(sql, values)
     return owned

@@ -6,9 +6,9 @@ from uuid import UUID
 from agents_admin.actor import Actor
 from runtime import events, rights, store
 from runtime.errors import RunError
+from runtime.project import Statement
 from runtime.run import past
 from runtime.runner import runner
-from runtime.store import Row
 from runtime.takeover import append, take_over
 
 type Decision = Literal["happened", "again"]
@@ -49,17 +49,14 @@ async def review(actor: Actor, run: UUID, call: UUID, decision: Decision, *, any
     if call not in waiting:
         raise _decided()
     of = waiting.pop(call)
-    if not await append(row, log, [events.ApprovalDecided(of, call, approved=decision == "again")]):
-        raise _decided()
-    await store.fetch(_DECIDED, ("done" if decision == "happened" else "started", call))
+    then: list[Statement] = [(_DECIDED, ("done" if decision == "happened" else "started", call))]
     if not waiting:
-        await _go_on(row)
+        then.append((_GO_ON, (row["id"], row["epoch"])))
+    if not await append(row, log, [events.ApprovalDecided(of, call, approved=decision == "again")], then):
+        raise _decided()
+    if not waiting:
+        await take_over(runner())
 
 
 def _decided() -> RunError:
     return RunError("decided", "This step waits for no decision any more: it was decided, or stopped.")
-
-
-async def _go_on(row: Row) -> None:
-    await store.fetch(_GO_ON, (row["id"], row["epoch"]))
-    await take_over(runner())

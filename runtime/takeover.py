@@ -5,6 +5,7 @@ process again and again is ended in words after MAX_ATTEMPTS.
 """
 
 import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 
@@ -15,6 +16,7 @@ from runtime.errors import RunError
 from runtime.events import Event, Logged, Origin
 from runtime.past_turns import conversation_before
 from runtime.ports import Ports, Turn
+from runtime.project import Statement
 from runtime.record import NUMBERS_LEFT_FREE
 from runtime.resolve import may_call, resolve
 from runtime.run import past, run
@@ -115,12 +117,15 @@ async def _pause(row: Row, log: list[Logged]) -> None:
     await append(row, log, [*asked, *closing.suspension(said, origin_of(row), "needs_review")])
 
 
-async def append(row: Row, log: list[Logged], missing: list[Event]) -> bool:
-    """Write events to a log that no process of this run's is writing to; whether it was still the owner's to write."""
+async def append(row: Row, log: list[Logged], missing: list[Event], then: Sequence[Statement] = ()) -> bool:
+    """Write events to a log that no process of this run's is writing to, and `then` what belongs to them.
+
+    Whether it was still the owner's to write.
+    """
     now = datetime.now(UTC)
     first = log[-1].n + NUMBERS_LEFT_FREE if log else 1
     numbered = [(row["id"], Logged(first + place, now, event)) for place, event in enumerate(missing)]
-    return bool(await project.write({row["id"]: row["epoch"]}, numbered))
+    return bool(await project.write({row["id"]: row["epoch"]}, numbered, then))
 
 
 def actor_of(row: Row) -> Actor:

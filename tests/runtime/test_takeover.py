@@ -318,3 +318,20 @@ def test_of_two_people_who_decide_at_once_one_does(model: ScriptedModel):
     refused = [error for error in running(decide) if error is not None]
     assert [error.code for error in refused] == ["decided"]
     assert Run.objects.get(pk=died).status == "completed"
+
+
+def test_a_decision_is_whole_when_its_process_dies_right_after_it(model: ScriptedModel, monkeypatch):
+    died = die_in_an_act(acting_agent(model))
+    running(lambda: takeover.take_over(runner.runner()))
+    linus, call = world.actor_of(world.linus()), ToolCall.objects.get().pk
+
+    async def append_and_die(*given) -> None:
+        assert await takeover.append(*given)
+        raise ConnectionError
+
+    monkeypatch.setattr(review, "append", append_and_die)
+    with pytest.raises(ConnectionError):
+        running(lambda: review.review(linus, died, call, "again"))
+
+    assert goes_on(died).status == "completed"
+    assert ToolCall.objects.get().state == "done"
