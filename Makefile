@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 READY := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint check bench lock
+.PHONY: help run test lint check bench chaos lock
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
@@ -27,6 +27,9 @@ check: lint test ## what CI runs
 
 bench: $(READY) ## benchmarks against a fake model server
 	@exec $(PYTHON) -m tests.bench
+
+chaos: $(READY) ## the long load, chaos and graph tests, with their figures (an hour)
+	@exec $(PYTHON) -m pytest -q -m long
 
 lock: $(READY) ## refresh requirements.lock from pyproject.toml (needs uv)
 	@command -v uv >/dev/null || { echo "Refreshing the lock needs uv: see its web site, or pip install uv." >&2; exit 1; }
