@@ -39,10 +39,19 @@ class ListLog:
 
 @dataclass
 class Ran:
-    """What came of a run: `outcome` is None when it was cancelled."""
+    """What came of a run."""
 
     log: ListLog
-    outcome: Outcome | None
+    ended: Outcome | None
+
+    @property
+    def cancelled(self) -> bool:
+        return self.ended is None
+
+    @property
+    def outcome(self) -> Outcome:
+        assert self.ended is not None, "it was cancelled"
+        return self.ended
 
     @property
     def labels(self) -> list[str]:

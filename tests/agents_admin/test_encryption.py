@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 def stored() -> str:
     with connection.cursor() as cursor:
         cursor.execute("SELECT api_key FROM agents_admin_provider")
-        return cursor.fetchone()[0]
+        return str(cursor.fetchone()[0])
 
 
 def test_a_secret_is_not_in_the_database_as_text():

@@ -29,6 +29,8 @@ class Log:
 
     async def commit(self) -> None: ...
 
+    def acting(self, calls: int) -> None: ...
+
 
 async def allowed(right: Right) -> bool:
     return True

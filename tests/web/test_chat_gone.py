@@ -66,5 +66,5 @@ def test_the_interface_still_tells_the_run(site: str, forget) -> None:
         assert "RUN_FINISHED" in "".join(stream.iter_text())
 
 
-def _events(api, run: str) -> list[dict]:
+def _events(api, run: str):
     return api.get(f"/runs/{run}/events").json()["events"]
