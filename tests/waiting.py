@@ -1,6 +1,8 @@
 """Runs whose process died in the middle of a call that acts, as rows."""
 
-import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -37,12 +39,15 @@ def broken_off(agent: Agent, *, calls: int = 1, **owner: object) -> Run:
     run = Run.objects.create(
         id=key, root_id=key, thread=thread, status="queued", input="We need paper.", lease_until=later, **shared
     )
-    running(
-        lambda: project.write(
-            {key: 0}, [(key, logged) for logged in _log(Origin(key, key, agent.name, agent.slug), calls)]
-        )
-    )
+    log = [(key, logged) for logged in _log(Origin(key, key, agent.name, agent.slug), calls)]
+    _apart(lambda: project.write({key: 0}, log))
     return run
+
+
+def _apart(work: Callable[[], Awaitable[object]]) -> None:
+    """In a thread of its own: beside a browser this one has a loop that runs."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(running, work).result()
 
 
 def _log(of: Origin, calls: int) -> list[Logged]:
@@ -67,11 +72,11 @@ def _log(of: Origin, calls: int) -> list[Logged]:
 def lose(run: Run) -> None:
     """Its process is dead, and another one has found that a person must decide."""
     Run.objects.filter(pk=run.pk).update(lease_until="2020-01-01T00:00:00Z")
-    running(lambda: takeover.take_over(runner.runner()))
+    _apart(lambda: takeover.take_over(runner.runner()))
     for _ in range(200):
         if Run.objects.get(pk=run.pk).status == "needs_review":
             return
-        asyncio.run(asyncio.sleep(0.02))
+        time.sleep(0.02)
     raise AssertionError(Run.objects.get(pk=run.pk).status)
 
 
