@@ -22,8 +22,10 @@ from runtime import event_data
 from runtime.events import Logged, Origin
 
 POOL_SIZE = 8
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 10.0
 """How long a request waits for a connection before it says that the database is away."""
+RECONNECT_SECONDS = 5.0
+"""How long the pool tries to connect before it waits for the next request; its pauses double."""
 AWAY = (OperationalError, InterfaceError)
 PATIENCE_SECONDS = 120.0
 """How long a run waits for a database that is away, before it fails."""
@@ -55,7 +57,7 @@ async def pool() -> Pool:
             min_size=1,
             max_size=POOL_SIZE,
             timeout=WAIT_SECONDS,
-            reconnect_timeout=WAIT_SECONDS,  # it then tries anew for the next who asks
+            reconnect_timeout=RECONNECT_SECONDS,
             open=False,
             check=None,
         )

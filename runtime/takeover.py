@@ -40,6 +40,11 @@ WHERE id IN (
 )
 RETURNING *
 """
+_GIVE_UP = """
+UPDATE runtime_run SET status = 'failed', reason = %s, error = %s, finished_at = now(), lease_until = NULL
+WHERE id = %s AND epoch = %s
+"""
+"""The end of a run whose log can't be read."""
 
 
 async def take_over(runner: Runner) -> int:
@@ -51,8 +56,10 @@ async def take_over(runner: Runner) -> int:
             await _go_on(runner, row)
         except store.AWAY:
             raise
-        except Exception:  # what is wrong with one run is not the others' fault; it ends after MAX_ATTEMPTS
+        except Exception:  # what is wrong with one run is not the others' fault
             logger.exception("Run %s could not be taken over", row["id"])
+            if row["attempts"] > MAX_ATTEMPTS:
+                await store.fetch(_GIVE_UP, (closing.DIED.reason, closing.DIED.words, row["id"], row["epoch"]))
     return len(claimed)
 
 

@@ -8,7 +8,7 @@ from psycopg.conninfo import conninfo_to_dict
 from config.env import Env, Refusal
 from config.postgres import socket_folder
 
-WEB_POOL = {"min_size": 1, "max_size": 8, "timeout": 5, "reconnect_timeout": 5}
+WEB_POOL = {"min_size": 1, "max_size": 8, "timeout": 10, "reconnect_timeout": 5}
 
 
 def database(env: Env) -> dict[str, Any]:

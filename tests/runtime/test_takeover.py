@@ -4,7 +4,7 @@ A process's death is played by dropping everything that no commit holds; tests/c
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from uuid import UUID, uuid4
 
 import pytest
@@ -306,7 +306,7 @@ def test_of_two_people_who_decide_at_once_one_does(model: ScriptedModel):
     running(lambda: takeover.take_over(runner.runner()))
     linus, ada, call = world.actor_of(world.linus()), world.actor_of(world.ada()), ToolCall.objects.get().pk
 
-    async def decide() -> Sequence[object]:
+    async def decide() -> list[BaseException | None]:
         done = await asyncio.gather(
             review.review(linus, died, call, "happened"),
             review.review(ada, died, call, "again", anybodys=True),
@@ -315,7 +315,8 @@ def test_of_two_people_who_decide_at_once_one_does(model: ScriptedModel):
         assert await execute.wait(died, 10)
         return done
 
-    assert [error.code for error in running(decide) if isinstance(error, RunError)] == ["decided"]
+    refused = [error for error in running(decide) if error is not None]
+    assert [error.code for error in refused] == ["decided"]
     assert Run.objects.get(pk=died).status == "completed"
 
 
@@ -334,3 +335,21 @@ def test_a_decision_is_whole_when_its_process_dies_right_after_it(model: Scripte
 
     assert goes_on(died).status == "completed"
     assert ToolCall.objects.get().state == "done"
+
+
+def test_a_run_whose_log_can_not_be_read_ends_and_holds_up_nobody(model: ScriptedModel):
+    agent = scripted_agent(model, "Poet")
+    model.says(["x "] * 100, delay=0.02, times=2).says("Said elsewhere.")
+    broken, other = die_at(agent.slug, is_text()), die_at(agent.slug, is_text())
+    EventRow.objects.filter(root=broken, kind="MessageStarted").update(kind="OfALaterVersion")
+    Run.objects.filter(pk=broken).update(attempts=takeover.MAX_ATTEMPTS, lease_until="2019-01-01T00:00:00Z")
+
+    async def both() -> None:
+        assert await takeover.take_over(runner.runner()) == 2
+        assert await execute.wait(other, 10)
+
+    running(both)
+
+    run = Run.objects.get(pk=broken)
+    assert (run.status, run.reason) == ("failed", "process_died")
+    assert Run.objects.get(pk=other).status == "completed"
