@@ -82,7 +82,7 @@ async def _go_on(runner: Runner, row: Row) -> None:
         return
     origin = origin_of(row)
     own = runner.writer.open(row["id"], row["epoch"], log)
-    for event in _resumption(origin, log):
+    for event in resumption(origin, log):
         own.record(event)
     pasts = past.fold(own.events)
     turns = [*await conversation_before(row, world.root.history_messages), Turn("user", row["input"])]
@@ -97,7 +97,8 @@ def _ending(row: Row) -> Ending | None:
     return closing.DIED if row["attempts"] > MAX_ATTEMPTS else None
 
 
-def _resumption(origin: Origin, log: list[Logged]) -> list[Event]:
+def resumption(origin: Origin, log: list[Logged]) -> list[Event]:
+    """What is said before a run goes on: what broke off is closed, what was paused resumed, what happened returned."""
     said = [logged.event for logged in log]
     if not said:
         return []
