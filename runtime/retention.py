@@ -18,7 +18,7 @@ _OLD = """
 WITH old AS (
     SELECT id FROM runtime_run
     WHERE depth = 0 AND log_state IN ({states}) AND finished_at < now() - %s * interval '1 {unit}'
-    ORDER BY finished_at LIMIT %s FOR UPDATE SKIP LOCKED
+    LIMIT %s FOR UPDATE SKIP LOCKED
 )"""
 _COLLAPSE = f"""{_OLD.format(states="'whole'", unit="hour")}, texts AS (
     SELECT e.root_id, e.kind, e.data ->> 'message' AS message, min(e.n) AS first, max(e.n) AS last, count(*) AS pieces,

@@ -34,6 +34,8 @@ for name in (
     os.environ.pop(name, None)
 for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "CSRF_TRUSTED_ORIGINS", "PORT"):
     os.environ.pop(name, None)
+for name in ("EVENTS_COLLAPSE_HOURS", "EVENTS_KEEP_DAYS", "RUNS_KEEP_DAYS"):
+    os.environ.pop(name, None)
 os.environ |= {
     "DATA_DIR": str(TEST_DATA),
     "DJANGO_SETTINGS_MODULE": "config.settings",

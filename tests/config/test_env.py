@@ -53,6 +53,8 @@ def test_the_table_of_settings_lists_exactly_what_is_read(tmp_path):
         ({"PORT": "70000"}, "1 to 65535"),
         ({"PUBLIC_URL": "agents.example.org"}, "PUBLIC_URL holds"),
         ({"CSRF_TRUSTED_ORIGINS": "*"}, "CSRF_TRUSTED_ORIGINS holds"),
+        ({"EVENTS_KEEP_DAYS": "-1"}, "EVENTS_KEEP_DAYS is '-1'"),
+        ({"RUNS_KEEP_DAYS": "a year"}, "0 for never"),
     ],
 )
 def test_a_value_nobody_can_start_with_is_refused_in_words(change, words):
