@@ -13,7 +13,7 @@ from runtime.takeover import MAX_ATTEMPTS
 from tests.chaos.effects import Effects
 from tests.chaos.figures import figure
 from tests.chaos.program import http, post
-from tests.chaos.town import Town, Web
+from tests.chaos.town import START_SECONDS, Town, Web
 from tests.chaos.watching import give_up_leases, over, until
 from tests.loop import running
 from tests.plain_run import check_order
@@ -35,7 +35,7 @@ def test_whatever_a_process_was_about_to_commit_when_it_died(
 
     die_at_their_points(town, key)
     give_up_leases()
-    assert town.web(CRASH_AT=CLAIMED).ends(60) == -signal.SIGKILL
+    assert town.web(CRASH_AT=CLAIMED).ends(START_SECONDS) == -signal.SIGKILL
     give_up_leases()
     living = town.web().answers()
 

@@ -12,7 +12,7 @@ import httpx
 
 from tests.conftest import CHECKOUT, free_port
 
-START_SECONDS = 90
+START_SECONDS = 180
 """A process that starts shares two cores with everything else that a test does."""
 
 
@@ -26,7 +26,12 @@ class Process:
     def start(self, **changes: str) -> None:
         with self.log.open("a") as log:
             self.running = subprocess.Popen(
-                self.command, cwd=CHECKOUT, env=self.environ | changes, stdout=log, stderr=subprocess.STDOUT
+                self.command,
+                cwd=CHECKOUT,
+                env=self.environ | changes,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
 
     @property
@@ -35,20 +40,21 @@ class Process:
         return self.running.poll() if self.running else 0
 
     def kill(self) -> None:
-        self._end(signal.SIGKILL)
+        """With the processes that it started, at once."""
+        if self.running is not None and self.running.poll() is None:
+            os.killpg(self.running.pid, signal.SIGKILL)
+            self.running.wait(60)
 
     def stop(self) -> None:
-        self._end(signal.SIGTERM)
+        """As a restart does it."""
+        if self.running is not None and self.running.poll() is None:
+            self.running.terminate()
+            self.running.wait(60)
 
     def ends(self, seconds: float) -> int:
         """Its exit status, when it ends by itself."""
         assert self.running is not None
         return self.running.wait(seconds)
-
-    def _end(self, number: int) -> None:
-        if self.running is not None and self.running.poll() is None:
-            self.running.send_signal(number)
-            self.running.wait(60)
 
 
 class Web(Process):
