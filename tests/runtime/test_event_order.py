@@ -30,7 +30,6 @@ from web.api.agui import AguiRenderer
 from web.sse import RunHead
 
 CALCULATOR = ToolSpec(1, "calculator", "Calculator", "calculator", CalculatorSettings(), "Works out arithmetic.")
-COMMIT_SECONDS = 0.002
 STAMP = ToolSpec(2, "stamp", "Stamp", "clock", ClockSettings(), "Stamps.", side_effect="acts")
 FAULTS = [
     *("401", "cut-after-token", "not-json", "empty-body", "no-ids", "same-ids", "text-and-call", "error-after-token")
@@ -50,13 +49,15 @@ CALLS = [
 class Interruption:
     """When so many events are committed, and some turns of the loop later, the run is stopped or its process dies.
 
-    `then`: what a person says about calls that may have acted, or how the run is ended by the next process.
+    `then`: what a person says about calls that may have acted, or how the run is ended by the next process. `delay`:
+    seconds from an event to its commit.
     """
 
     kind: str
     committed: int
     turns: int
     then: str
+    delay: float = 0.002
 
 
 ENDINGS = {"stopped": closing.STOPPED, "given up": closing.DIED}
@@ -71,7 +72,7 @@ async def work(world: RuntimeAgent, origin: Origin, before: list[Logged], until:
     loop = asyncio.get_running_loop()
 
     def save() -> None:
-        loop.call_later(COMMIT_SECONDS, lambda: log.mark_saved(len(log.events) - log.saved))
+        loop.call_later(until.delay if until else 0.0, lambda: log.mark_saved(len(log.events) - log.saved))
 
     log = Log(origin.root, 0, save, save, before)
     for event in takeover.resumption(origin, before):
@@ -153,6 +154,7 @@ interruptions = st.lists(
         committed=st.integers(0, 40),
         turns=st.integers(0, 50),
         then=st.sampled_from(["again", "happened", "again", "happened", "stopped", "given up"]),
+        delay=st.sampled_from([0.0, 0.002]),
     ),
     max_size=3,
 )
@@ -199,16 +201,31 @@ def test_it_holds_for_many_more_runs(model_server: str) -> None:
     whatever_happens(model_server, 3_000)()
 
 
-@pytest.mark.parametrize("then", ["again", "happened", "stopped", "given up"])
-def test_a_process_may_die_at_any_moment_of_an_act(model_server: str, then: str) -> None:
+def die_in_acts(model_server: str, moments: Sequence[Interruption]) -> None:
+    """Acts in parallel on three levels, and a process that dies at each of these moments in a run of its own."""
     model = ScriptedModel(model_server, uuid4().hex, {})
-    model.when(after_tool=False).calls("stamp", {}, times=None)
-    model.when(after_tool=True).says("Stamped.", times=None)
-    waited = 0
-    for committed in range(10):
-        log = lived_through(company(model), [Interruption("dies", committed, 0, then)])
+    calls = [("stamp", {}), ("ask_2", {"task": "Stamp."}), ("ask_3", {"task": "Stamp."}), ("calculator", {})]
+    model.for_model("boss").when(after_tool=False).calls_all(calls, times=None)
+    model.for_model("helper").when(after_tool=False).calls_all([calls[0], calls[2]], times=None)
+    model.for_model("third").when(after_tool=False).calls("stamp", {}, times=None)
+    model.when(after_tool=True).says("Done.", times=None)
+    paused: set[int] = set()
+    for moment in moments:
+        log = lived_through(company(model), [moment])
         check(log)
-        kinds = [type(logged.event) for logged in log]
-        assert kinds.count(events.ToolReady) <= 1
-        waited += events.RunPaused in kinds
-    assert waited
+        paused |= {event.of.depth for event in said(log) if isinstance(event, events.RunPaused)}
+    assert {0, 1} <= paused
+
+
+ANSWERS = ["again", "happened", "stopped", "given up"]
+
+
+def test_a_process_may_die_in_the_middle_of_acts(model_server: str) -> None:
+    die_in_acts(model_server, [Interruption("dies", n, 0, ANSWERS[n % 4], (n // 4 % 2) / 500) for n in range(8, 56)])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("delay", [0.0, 0.002])
+@pytest.mark.parametrize("then", ANSWERS)
+def test_a_process_may_die_at_any_moment_of_acts(model_server: str, then: str, delay: float) -> None:
+    die_in_acts(model_server, [Interruption("dies", n, turns, then, delay) for n in range(60) for turns in (0, 5)])
