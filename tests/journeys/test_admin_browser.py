@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 
 from agents_admin.models import Agent, Delegation, Tool
 from tests import world
+from tests.web.chat_client import until_stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -87,6 +88,44 @@ def test_ada_makes_an_agent_with_a_tool_that_delegates(page):
 
     page.goto(f"/admin/agents_admin/agent/{agent.pk}/change/")
     assert page.get_by_role("link", name="Talk to it").get_attribute("href").endswith(f"/{agent.pk}/talk/")
+
+
+def test_ada_makes_a_tool_and_an_agent_that_delegates_and_talks_to_it(page):
+    """Without a restart of anything."""
+    world.house()
+    sign_in(page)
+    page.goto("/admin/agents_admin/tool/add/")
+    page.locator("#id_name").press_sequentially("Sums")
+    page.get_by_label("Kind").select_option(label="Calculator")
+    page.locator("#id_description").fill("Works out arithmetic.")
+    save(page)
+    page.goto("/admin/agents_admin/agent/add/")
+    page.locator("#id_name").press_sequentially("Shop helper")
+    page.get_by_role("button", name="Model and answers").press("Enter")
+    choose(page, "model", "Small")
+    page.locator("#tabs-items").get_by_text("Tools").click()
+    page.locator("#agent_tools-group .add-row").get_by_text("Add another").click()
+    choose(page, "agent_tools-0-tool", "Sums")
+    page.locator("#tabs-items").get_by_text("Roster").click()
+    page.locator("#roster-group .add-row").get_by_text("Add another").click()
+    choose(page, "roster-0-delegate", "HR desk")
+    page.locator("#id_roster-0-when_to_use").fill("Questions about leave and people.")
+    save(page)
+    page.goto(f"/admin/agents_admin/agent/{Agent.objects.get(slug='shop-helper').pk}/change/")
+
+    page.get_by_role("link", name="Talk to it").click()
+    asks(page, "How many days of annual leave do I get?", answer="28 days", asked="HR desk")
+    asks(page, "What is 1,249 * 0.21?", answer="262.29", asked="Sums")
+    until_stored()
+
+
+def asks(page: Page, text: str, *, answer: str, asked: str) -> None:
+    """On the chat page, and see whom or what the agent asked."""
+    page.get_by_role("textbox", name="Message").fill(text)
+    page.keyboard.press("Enter")
+    expect(page.locator(".reply > .flow > .message").last).to_contain_text(answer, timeout=20_000)
+    expect(page.locator(".turn").last.locator(".card > summary > .label").first).to_have_text(asked)
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
 
 
 def test_a_circle_is_shown_at_the_row_on_its_tab(page):
