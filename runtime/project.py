@@ -39,12 +39,14 @@ SELECT pg_notify('roster_events', root_id::text) FROM (SELECT DISTINCT root_id F
 _INSERT_CHILDREN = """
 INSERT INTO runtime_run (id, root_id, parent_id, parent_call, depth, thread_id, agent_id, agent_slug, agent_label, view,
                          channel, status, reason, error, detail, input, output, metadata, input_tokens, output_tokens,
-                         omitted, idempotency_hash, cancel_requested, epoch, attempts, user_id, widget_id, visitor)
+                         omitted, idempotency_hash, cancel_requested, epoch, attempts, created_at, user_id, widget_id,
+                         visitor)
 SELECT c.id, root.id, c.parent, c.call, c.depth, root.thread_id, agent.id, c.slug, c.label, c.view,
-       root.channel, 'queued', '', '', '', c.task, '', '{}', 0, 0, '[]', '', false, 0, 0,
+       root.channel, 'queued', '', '', '', c.task, '', '{}', 0, 0, '[]', '', false, 0, 0, c.at,
        root.user_id, root.widget_id, root.visitor
-FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[], %s::text[])
-     AS c(id, root, parent, call, depth, slug, label, view, task)
+FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[], %s::text[],
+            %s::timestamptz[])
+     AS c(id, root, parent, call, depth, slug, label, view, task, at)
 JOIN runtime_run root ON root.id = c.root
 LEFT JOIN agents_admin_agent agent ON agent.slug = c.slug
 ON CONFLICT DO NOTHING
@@ -159,7 +161,18 @@ class Changes:
                 self.rows[_COUNT_USAGE].append((of.run, sent, got))
             case events.DelegateStarted(call=call, child=child, task=task):
                 self.rows[_INSERT_CHILDREN].append(
-                    (child.run, of.root, of.run, call, child.depth, child.slug, child.agent, child.view, task)
+                    (
+                        child.run,
+                        of.root,
+                        of.run,
+                        call,
+                        child.depth,
+                        child.slug,
+                        child.agent,
+                        child.view,
+                        task,
+                        logged.at,
+                    )
                 )
                 self.rows[_NAME_CHILDREN].append((call, child.run))
             case _:
