@@ -3,5 +3,5 @@ from django.apps import AppConfig
 
 class AgentsAdminConfig(AppConfig):
     name = "agents_admin"
-    verbose_name = "Agents"
+    verbose_name = "Configuration"
     default_auto_field = "django.db.models.BigAutoField"

@@ -5,7 +5,7 @@ from django.contrib import admin
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from unfold.decorators import action
+from unfold.decorators import action, display
 from unfold.enums import ActionVariant
 from unfold.forms import BaseDialogForm
 from unfold.widgets import UnfoldAdminTextareaWidget
@@ -64,7 +64,7 @@ class RosterInline(StackPart):
 @admin.register(Agent)
 class AgentAdmin(ModelPage):
     inlines = (AgentToolInline, AgentMemoryInline, RosterInline)
-    list_display = ("name", "model", "enabled", "hidden", "delegates", "audience")
+    list_display = ("name", "model", "enabled", "delegates", "audience", "seen")
     list_filter = ("enabled", "hidden", "audience", "model")
     list_select_related = ("model",)
     search_fields = ("name", "slug", "description")
@@ -100,6 +100,11 @@ class AgentAdmin(ModelPage):
     def get_form(self, request: HttpRequest, obj: Agent | None = None, change: bool = False, **kwargs: Any) -> Any:
         widgets = {"instructions": UnfoldAdminTextareaWidget({"rows": 20})}
         return super().get_form(request, obj, change, widgets=widgets, **kwargs)
+
+    @display(description="hidden", ordering="hidden", label={"hidden": "warning"})  # type: ignore[untyped-decorator]
+    def seen(self, agent: Agent) -> str | None:
+        """Most agents are not, so only those that are stand out."""
+        return "hidden" if agent.hidden else None
 
     @admin.display(description="delegates", ordering="delegate_count")
     def delegates(self, agent: Any) -> int:

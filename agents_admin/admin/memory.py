@@ -24,6 +24,7 @@ class DocumentInline(TablePart):
     extra = 0
     per_page = 50
     show_change_link = True
+    show_title = False
     can_delete = False
 
     def has_add_permission(self, request: HttpRequest, obj: Memory | None = None) -> bool:

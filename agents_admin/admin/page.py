@@ -71,7 +71,6 @@ class ModelPage(PlainFields, ModelAdmin):
     """What to do when the list is empty."""
 
     class Media:
-        css = {"all": ("css/admin.css",)}
         js = ("js/admin-forms.js",)
 
     def changeform_view(

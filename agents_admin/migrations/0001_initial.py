@@ -92,7 +92,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('audience', models.CharField(choices=[('everyone', 'Everyone, visitors of your site included'), ('signed-in', 'People who are signed in'), ('chosen', 'Chosen groups and people')], default='signed-in', help_text='Superusers always may.', max_length=10, verbose_name='who may use it')),
                 ('name', models.CharField(max_length=100, validators=[agents_admin.models.audience.single_line])),
-                ('slug', models.CharField(help_text='Agents search it as search_<this name>.', max_length=50, unique=True, validators=[django.core.validators.RegexValidator('^[a-z][a-z0-9_-]{0,49}\\Z', 'Use small letters, digits, - and _, start with a letter, 50 characters at most.')])),
+                ('slug', models.CharField(help_text='Agents search it as “search_” with this name behind it.', max_length=50, unique=True, validators=[django.core.validators.RegexValidator('^[a-z][a-z0-9_-]{0,49}\\Z', 'Use small letters, digits, - and _, start with a letter, 50 characters at most.')])),
                 ('kind', models.CharField(choices=[('knowledge', 'Documents')], default='knowledge', max_length=10)),
                 ('description', models.TextField(blank=True, default='', help_text='What is in it, so that agents know when to search here.')),
                 ('enabled', models.BooleanField(default=True)),

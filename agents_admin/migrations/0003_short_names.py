@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='memory',
             name='slug',
-            field=models.CharField(help_text='Agents search it as search_<this name>.', max_length=50, unique=True, validators=[django.core.validators.RegexValidator('^[a-z][a-z0-9_-]{0,49}\\Z', 'Use small letters, digits, - and _, start with a letter, 50 characters at most.')], verbose_name='short name'),
+            field=models.CharField(help_text='Agents search it as “search_” with this name behind it.', max_length=50, unique=True, validators=[django.core.validators.RegexValidator('^[a-z][a-z0-9_-]{0,49}\\Z', 'Use small letters, digits, - and _, start with a letter, 50 characters at most.')], verbose_name='short name'),
         ),
         migrations.AlterField(
             model_name='model',

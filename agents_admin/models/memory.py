@@ -17,7 +17,7 @@ class Memory(HasAudience):
         max_length=50,
         unique=True,
         validators=[slug_rules],
-        help_text="Agents search it as search_<this name>.",
+        help_text="Agents search it as “search_” with this name behind it.",
     )
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.KNOWLEDGE)
     description = models.TextField(

@@ -26,6 +26,21 @@ def _group(title: str, *items: dict[str, Any]) -> dict[str, Any]:
     return {"title": title, "separator": True, "items": list(items)}
 
 
+# Around --accent of css/base.css, which is 600. 500 is for links in the dark: light enough to be read there.
+_INDIGO = {
+    "50": "oklch(96.2% .018 272.314)",
+    "100": "oklch(93% .034 272.788)",
+    "200": "oklch(87% .065 274.039)",
+    "300": "oklch(78.5% .115 274.713)",
+    "400": "oklch(67.3% .182 276.935)",
+    "500": "oklch(68% .17 277)",
+    "600": "oklch(51.1% .262 276.966)",
+    "700": "oklch(45.7% .24 277.023)",
+    "800": "oklch(39.8% .195 277.366)",
+    "900": "oklch(35.9% .144 278.697)",
+    "950": "oklch(25.7% .09 281.288)",
+}
+
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Roster",
     "SITE_HEADER": "Roster",
@@ -34,6 +49,8 @@ UNFOLD: dict[str, Any] = {
     "DASHBOARD_CALLBACK": "config.dashboard.first_page",
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("img/icon.svg")}],
     "SITE_URL": "/chat/",
+    "COLORS": {"primary": _INDIGO},
+    "STYLES": [lambda _: static("css/admin.css")],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     "SIDEBAR": {

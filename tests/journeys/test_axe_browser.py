@@ -67,10 +67,13 @@ def test_a_question_what_happened(page: Page, model: ScriptedModel, scheme: str)
     assert faults(page) == []
 
 
-def test_the_form_of_an_agent(page: Page) -> None:
-    house = world.house()
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_form_of_an_agent_and_a_run(page: Page, model: ScriptedModel, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of the two
+    house, run = world.house(), waiting.waiting(waiting.clerk(model))
     sign_in(page)
     assert faults(page) == []
-    page.goto(f"/admin/agents_admin/agent/{house.concierge.pk}/change/")
-    expect(page.locator("#id_name")).to_be_visible()
-    assert faults(page) == []
+    for address in (f"agents_admin/agent/{house.concierge.pk}", f"runtime/run/{run.pk}"):
+        page.goto(f"/admin/{address}/change/")
+        expect(page.locator("#content")).to_be_visible()
+        assert faults(page) == []
