@@ -80,8 +80,6 @@ def fold(log: Iterable[Logged]) -> dict[UUID, Past]:
         of = logged.event.of
         past = pasts.get(of.run)
         if past is None:
-            if isinstance(logged.event, events.RunPaused | events.RunResumed):
-                continue  # a delegate that has not begun
             past = pasts[of.run] = Past(of, logged.at)
         if events.pauses(logged.event):
             waiting_since = logged.at
