@@ -47,6 +47,7 @@ hypothesis.settings.register_profile("roster", deadline=None)
 hypothesis.settings.load_profile("roster")
 
 from django.conf import settings  # noqa: E402
+from django.contrib.contenttypes.models import ContentType  # noqa: E402
 from django.db import connections  # noqa: E402
 
 from config import postgres  # noqa: E402
@@ -119,6 +120,27 @@ def site(django_db_setup: None) -> Iterator[str]:
         server.terminate()
         server.wait(timeout=15)
         log.close()
+
+
+_STEADY_TYPES = """
+WITH steady AS (
+    SELECT id, 1000000 + row_number() OVER (ORDER BY app_label, model) AS given FROM django_content_type
+), permissions AS (
+    UPDATE auth_permission p SET content_type_id = steady.given FROM steady WHERE p.content_type_id = steady.id
+)
+UPDATE django_content_type c SET id = steady.given FROM steady WHERE c.id = steady.id
+"""
+
+
+@pytest.fixture(autouse=True)
+def steady_types(request: pytest.FixtureRequest) -> None:
+    """The served process remembers the ids of content types, which the flush after each test would give anew."""
+    if "site" not in request.fixturenames:
+        return
+    request.getfixturevalue("transactional_db")
+    with connections["default"].cursor() as cursor:
+        cursor.execute(_STEADY_TYPES)
+    ContentType.objects.clear_cache()
 
 
 def free_port() -> int:

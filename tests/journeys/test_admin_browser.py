@@ -1,8 +1,6 @@
 """An administrator with a browser, and with a keyboard alone."""
 
 import pytest
-from django.contrib.auth.models import Permission
-from django.contrib.contenttypes.models import ContentType
 from playwright.sync_api import Page, expect
 
 from agents_admin.models import Agent, Delegation, Tool
@@ -10,16 +8,6 @@ from tests import world
 from tests.web.chat_client import until_stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def steady_types(site: str) -> None:
-    """The served process remembers the ids of content types, which each test's flush would give anew."""
-    kinds = list(ContentType.objects.order_by("app_label", "model").values("app_label", "model"))
-    Permission.objects.all().delete()
-    ContentType.objects.all().delete()
-    ContentType.objects.bulk_create(ContentType(pk=number, **kind) for number, kind in enumerate(kinds, 1))
-    ContentType.objects.clear_cache()
 
 
 def sign_in(page: Page) -> None:

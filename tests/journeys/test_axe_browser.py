@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import waiting, world
-from tests.journeys.test_admin_browser import sign_in, steady_types  # noqa: F401 - a fixture of these tests too
+from tests.journeys.test_admin_browser import sign_in
 from tests.journeys.test_chat_browser import answered, desk, enter, say
 from tests.scripted import ScriptedModel
 
