@@ -11,11 +11,10 @@ from django.contrib import admin, messages
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db.models import F, Model, OuterRef, Subquery, Sum
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from agents_admin.actor import Actor
@@ -126,7 +125,7 @@ class RunAdmin(RecordPage):
         }
 
     def get_urls(self) -> list[URLPattern]:
-        decide = path("<uuid:run>/review/<uuid:call>/", require_POST(self.decide), name="runtime_run_review")
+        decide = path("<uuid:run>/review/<uuid:call>/", self.decide, name="runtime_run_review")
         return [decide, *super().get_urls()]
 
     async def decide(self, request: HttpRequest, run: UUID, call: UUID) -> HttpResponse:
@@ -136,6 +135,8 @@ class RunAdmin(RecordPage):
             return redirect_to_login(request.get_full_path(), reverse("admin:login"))
         if not await user.ahas_perm("runtime.change_run"):
             raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
         await self._decide(request, Actor("admin", user_id=user.pk), run, call)
         return redirect("admin:runtime_run_change", run)
 
