@@ -55,6 +55,7 @@ def test_an_agent_greets_and_offers_a_beginning(site: str) -> None:
         sent = chat.send(text="half a thought", agent="desk", starter="Who is who?")
         assert sent.status_code == 200
         assert Run.objects.get().input == "Who is who?"
+        until_stored()
 
 
 def test_without_any_agent_the_page_says_so(site: str) -> None:
@@ -91,6 +92,7 @@ def test_a_browser_without_scripts_is_led_to_the_conversation(site: str) -> None
         assert "Write a message first" in refused.text
         kept = chat.post("/chat/send/", htmx=False, agent="concierge", text="x" * 100_001)
         assert "x" * 100_001 in kept.text
+        until_stored()
 
 
 @pytest.mark.parametrize(
@@ -133,6 +135,7 @@ def test_hostile_text_is_kept_as_text(site: str, typed: str, stored: str) -> Non
         assert "<script>alert" not in sent.text
         page = chat.page(sent.headers["HX-Replace-Url"])
         assert any(said.text == f"You: {stored}" for said in page.all(css_class="said"))
+        until_stored()
 
 
 def test_a_body_beyond_all_limits_is_refused_without_an_error(site: str) -> None:
