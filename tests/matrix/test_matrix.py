@@ -238,7 +238,8 @@ def test_the_owner_gets_in(stage: Stage) -> None:
         who = stage.asker(INSIDER[route.who])
         path = path_of(address, stage.of(who.owns), stage.shop)
         for verb in route.verbs:
-            fields: Json = {"json" if address.startswith("api/") else "data": {"title": "Mine"}}
+            said = {"title": "Mine"} if address.startswith("api/") else {"title": "Mine", "decision": "again"}
+            fields: Json = {"json" if address.startswith("api/") else "data": said}
             answer = stage.http.request(
                 verb, path, headers=who.headers, **(fields if verb in {"POST", "PATCH"} else {})
             )
