@@ -292,3 +292,49 @@ def _seconds(work: Callable[[], object], times: int) -> float:
     for _ in range(times):
         work()
     return time.perf_counter() - start
+
+
+@pytest.mark.parametrize(("view", "seen"), [("full", True), ("summary", True), ("none", False)])
+def test_a_refused_call_shows_a_delegate_that_may_be_seen(view: View, seen: bool) -> None:
+    called = replace(ASKED, view=view)
+    words = shown(called, e.ToolReturned(ROOT, CALL, False, "The limit is used up.", "budget"))
+    assert ("HR desk" in words, "limit of calls" in words) == (seen, seen)
+
+
+def test_a_stopped_answer_can_be_asked_for_again_and_a_forbidden_one_can_not() -> None:
+    stopped = live(numbered(e.RunStarted(ROOT), e.RunFinished(ROOT, "cancelled")))
+    revoked = live(numbered(e.RunStarted(ROOT), e.RunFinished(ROOT, "failed", "forbidden", "There is no such agent.")))
+    assert len(stopped.all("button", "retry")) == 1
+    assert revoked.all("button", "retry") == []
+    assert "You may not use this agent any more" in revoked.text
+
+
+def test_a_hidden_delegates_question_is_for_somebody_else() -> None:
+    hidden, call = replace(HR, view="none"), uuid4()
+    asked = [
+        ASKED,
+        e.DelegateStarted(ROOT, CALL, hidden, "order paper"),
+        e.RunStarted(hidden),
+        e.ToolCalled(hidden, call, "order", "Order paper", "http", "acts"),
+        e.ApprovalAsked(hidden, call),
+        e.RunPaused(hidden, "needs_review"),
+        e.RunPaused(ROOT, "needs_review"),
+    ]
+    words = shown(*asked)
+    assert "A person has to look at this before the answer goes on." in words
+    assert "Order paper" not in words
+
+
+def test_a_call_is_asked_about_again_when_it_was_lost_again() -> None:
+    call = e.ToolCalled(ROOT, CALL, "order", "Order <b>paper</b>", "http", "acts")
+    asked: list[Event] = [e.ApprovalAsked(ROOT, CALL), e.RunPaused(ROOT, "needs_review")]
+    again: list[Event] = [e.ApprovalDecided(ROOT, CALL, approved=True), e.RunResumed(ROOT)]
+    log = numbered(e.RunStarted(ROOT), call, *asked, *again, *asked)
+    page = live(log)
+    assert len(page.all(css_class="question")) == 1
+    assert "Did “Order <b>paper</b>” happen?" in page.text
+    assert page.all("b") == []
+    flow, loaded = page.by_id(f"f-{ROOT.run}"), stored(log, "needs_review").by_id(f"f-{ROOT.run}")
+    assert flow is not None
+    assert loaded is not None
+    assert flow.html == loaded.html
