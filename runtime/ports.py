@@ -180,6 +180,11 @@ class Reply:
     calls: tuple[RequestedCall, ...] = ()
 
 
+def estimated_tokens(chars: int) -> int:
+    """When nobody counted: four characters of English are about one."""
+    return -(-chars // 4)
+
+
 class Conversation(Protocol):
     """What the engine tells a run while it drives the model, and what it asks of it."""
 
@@ -196,6 +201,9 @@ class Conversation(Protocol):
 
     def fell_back(self, failed: str, to: str, why: str) -> None:
         """A model could not be reached before it said anything; the next one is asked."""
+
+    def broke_off(self, model: str, asked_tokens: int) -> None:
+        """A model call ended in the middle; what it said until then has a price that no server tells."""
 
     def replied(self, reply: Reply) -> None:
         """One whole step of the model: its text and the calls it asks for, in order, none of them performed yet."""

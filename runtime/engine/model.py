@@ -1,5 +1,6 @@
 """One model call of a run, whatever the provider: streams to the current Conversation, no tools on the last step."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
@@ -11,7 +12,7 @@ from haystack.dataclasses import ChatMessage, StreamingChunk, ToolCall
 from haystack.tools.tool import Tool
 
 from runtime.errors import ModelError
-from runtime.ports import Conversation, Reply, RequestedCall
+from runtime.ports import Conversation, Reply, RequestedCall, estimated_tokens
 from runtime.spec import ModelSpec
 
 CURRENT: ContextVar[Conversation] = ContextVar("conversation")
@@ -67,11 +68,21 @@ class SteppedModel:
                 return model, await generator.run_async(
                     messages=messages, streaming_callback=hear, generation_kwargs=self.options, tools=tools
                 )
+            except asyncio.CancelledError:
+                conversation.broke_off(model.model_id, _asked_tokens(messages))
+                raise
             except ModelError as error:
                 if error.partial or place + 1 == len(self.chain):
+                    conversation.broke_off(model.model_id, _asked_tokens(messages))
                     raise
                 conversation.fell_back(model.label, self.chain[place + 1][0].label, error.detail or error.message)
         raise AssertionError("A chain has at least one model.")
+
+
+def _asked_tokens(messages: Sequence[ChatMessage]) -> int:
+    texts = [message.text or "" for message in messages]
+    texts += [str(result.result) for message in messages for result in message.tool_call_results]
+    return estimated_tokens(sum(map(len, texts)))
 
 
 def _reply(model: ModelSpec, message: ChatMessage) -> Reply:

@@ -10,11 +10,11 @@ from haystack.dataclasses import ChatMessage, ToolCall
 
 from agents_admin.text import BadJson, clean, read_json
 from runtime.engine import faults
+from runtime.ports import estimated_tokens
 
 type Json = Mapping[str, object]
 
 _EMPTY: Json = {}
-_CHARS_PER_TOKEN = 4
 _MOST_TOKENS = 2**31 - 1
 
 
@@ -200,10 +200,7 @@ def _usage(said: Json, asked_chars: int, answered_chars: int) -> dict[str, objec
     asked, answered = said.get("prompt_tokens"), said.get("completion_tokens")
     if _is_count(asked) and asked and _is_count(answered) and (answered or not answered_chars):
         return {"usage": {"prompt_tokens": asked, "completion_tokens": answered}}
-    estimate = {
-        "prompt_tokens": -(-asked_chars // _CHARS_PER_TOKEN),
-        "completion_tokens": -(-answered_chars // _CHARS_PER_TOKEN),
-    }
+    estimate = {"prompt_tokens": estimated_tokens(asked_chars), "completion_tokens": estimated_tokens(answered_chars)}
     return {"usage": estimate, "usage_estimated": True}
 
 

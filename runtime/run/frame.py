@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from runtime import events
 from runtime.events import Origin, Status
-from runtime.ports import BoundTool, CallReason, Ports, Reply, RequestedCall, Right, ToolResult, Turn
+from runtime.ports import BoundTool, CallReason, Ports, Reply, RequestedCall, Right, ToolResult, Turn, estimated_tokens
 from runtime.run.budget import Budget
 from runtime.run.past import Past, arguments_text, past_call, source_line
 from runtime.spec import AgentSpec, RuntimeAgent
@@ -133,6 +133,13 @@ class Frame:
     def fell_back(self, failed: str, to: str, why: str) -> None:
         words = f"{failed} could not be asked, {to} was asked instead: {why}"
         self.ports.log.record(events.Notice(self.origin, words, "administrators"))
+
+    def broke_off(self, model: str, asked_tokens: int) -> None:
+        if self.message is None and self.reasoning is None:
+            return
+        said = estimated_tokens(sum(map(len, self.pieces)) if self.message else 0)
+        self.budget.spend(asked_tokens + said)
+        self.ports.log.record(events.Usage(self.origin, model, asked_tokens, said, estimated=True))
 
     def replied(self, reply: Reply) -> None:
         if reply.text and self.message is None:

@@ -1,4 +1,4 @@
-"""Case 14 of what users of such systems suffered (tests/cases/README.md): limits that lie."""
+"""Cases 2 and 14 of what users of such systems suffered (tests/cases/README.md): costs and limits that lie."""
 
 from time import monotonic
 
@@ -83,3 +83,30 @@ def test_case_14_a_limit_holds_at_the_next_question_and_says_its_name(site: str,
     model.when(after_tool=True).says("No tool.", times=None)
     ask_api(api, agent="analyst")
     assert list(ToolCall.objects.order_by("created_at").values_list("reason", flat=True)) == ["", "", "budget"]
+
+
+@pytest.mark.parametrize("stop", ["by a person", "by the clock", "by the server"])
+def test_case_2_what_a_broken_off_answer_cost_is_counted_as_well_as_can_be(model: ScriptedModel, stop: str) -> None:
+    """No server counts an answer that it could not finish; its words are estimated, and marked as that."""
+    if stop == "by the server":
+        model.fails("cut-after-token")
+    else:
+        model.says(["word "] * 400, delay=0.01)
+    seconds = 0.5 if stop == "by the clock" else 300
+    poet = agent(1, "Poet", model.spec(), instructions="Write. " * 100, limits=Limits(6, 6, seconds, None))
+
+    ran = run_plainly(
+        world_of(poet), cancel_when=(lambda event: isinstance(event, events.MessageText)) if "person" in stop else None
+    )
+
+    (usage,) = ran.log.of_kind(events.Usage)
+    assert usage.estimated
+    assert usage.model == "small"
+    assert 150 < usage.input_tokens < 250
+    assert 0 < usage.output_tokens < 400
+
+
+def test_a_model_that_said_nothing_cost_nothing(model: ScriptedModel) -> None:
+    model.fails("401", times=None)
+
+    assert run_plainly(world_of(agent(1, "Poet", model.spec()))).log.of_kind(events.Usage) == []
