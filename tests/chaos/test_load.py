@@ -48,7 +48,7 @@ def test_many_live_streams_are_on_time_in_little_memory(town: Town, clock_server
 
     lateness, connections = asyncio.run(watched(town, web, key, streams))
 
-    assert len(lateness) >= streams * words / 4
+    assert len(lateness) >= 10 * streams
     p95 = sorted(lateness)[len(lateness) * 95 // 100]
     memory = peak_megabytes(web)
     figure("R8", f"{streams} streams: p95 {p95:.2f} s, {memory:.0f} MB, {connections} database connections")

@@ -8,6 +8,7 @@ from uuid import UUID
 import httpx
 import pytest
 
+from runtime.execute import HEARTBEAT_SECONDS
 from runtime.models import Run
 from tests.agui_checker import complaints
 from tests.chaos.figures import figure
@@ -18,7 +19,8 @@ from tests.scripted import ScriptedModel
 from tests.web.api_client import scripted_agent
 
 DICE = random.Random(4713)
-TERMINAL_WITHIN = 2.0
+TERMINAL_WITHIN = HEARTBEAT_SECONDS
+"""Sooner than a reader looks again who was told nothing."""
 OWNED_WITHIN = 30.0
 """R3. A lease of 20 s, looked at every 5."""
 
@@ -59,8 +61,9 @@ def test_cut_streams_miss_nothing_and_repeat_nothing(town: Town, model: Scripted
             return await asyncio.gather(*(one(number) for number in range(streams)))
 
     waits = sorted(asyncio.run(all_of_them()))
-    assert waits[len(waits) * 95 // 100] < TERMINAL_WITHIN
-    figure("R7", f"{streams} streams, {cuts} connections: 0 missing, 0 twice; terminal event p95 {waits[-1]:.2f} s")
+    p95 = waits[len(waits) * 95 // 100]
+    figure("R7", f"{streams} streams, {cuts} connections: 0 missing, 0 twice; terminal event p95 {p95:.2f} s")
+    assert p95 < TERMINAL_WITHIN
 
 
 @pytest.mark.parametrize(
