@@ -80,7 +80,7 @@ def lose(run: Run) -> None:
     raise AssertionError(Run.objects.get(pk=run.pk).status)
 
 
-def waiting(agent: Agent, **fields: object) -> Run:
-    run = broken_off(agent, **fields)
+def waiting(agent: Agent, calls: int = 1) -> Run:
+    run = broken_off(agent, calls=calls)
     lose(run)
     return Run.objects.get(pk=run.pk)

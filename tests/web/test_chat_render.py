@@ -311,7 +311,7 @@ def test_a_stopped_answer_can_be_asked_for_again_and_a_forbidden_one_can_not() -
 
 def test_a_hidden_delegates_question_is_for_somebody_else() -> None:
     hidden, call = replace(HR, view="none"), uuid4()
-    asked = [
+    asked: list[Event] = [
         ASKED,
         e.DelegateStarted(ROOT, CALL, hidden, "order paper"),
         e.RunStarted(hidden),

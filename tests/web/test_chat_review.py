@@ -153,7 +153,7 @@ def test_another_tab_gets_the_turns_that_it_lacks(site: str, model: ScriptedMode
     model.says("One.").says("Two.")
     with Chat(site, world.linus()) as chat:
         thread = chat.say("first", "clerk")
-        seen = Run.objects.get().pk
+        seen = str(Run.objects.get().pk)
         there = f"/chat/{thread}/"
         assert chat.http.get(there, params={"after": seen}, headers=HTMX).status_code == 204
         chat.say("second", "clerk", thread=thread)
@@ -161,7 +161,7 @@ def test_another_tab_gets_the_turns_that_it_lacks(site: str, model: ScriptedMode
         assert "second" in newer
         assert "first" not in newer
         assert 'class="button send"' in newer
-        assert chat.http.get(there, params={"after": uuid.uuid4()}, headers=HTMX).status_code == 204
+        assert chat.http.get(there, params={"after": str(uuid.uuid4())}, headers=HTMX).status_code == 204
     with Chat(site, world.maya()) as chat:
         assert chat.http.get(there, params={"after": seen}, headers=HTMX).status_code == 204
 
