@@ -112,6 +112,7 @@ def test_without_scripts_the_buttons_lead_back_to_the_conversation(site: str, mo
         for _ in ("first", "too late"):
             decided = chat.post(address(run), htmx=False, decision="happened")
             assert (decided.status_code, decided.headers["location"]) == (302, f"/chat/{run.thread_id}/")
+        until_stored()
 
 
 def test_a_conversation_that_waits_says_so_to_who_goes_on(site: str, model: ScriptedModel) -> None:
