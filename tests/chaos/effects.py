@@ -12,6 +12,7 @@ class Effects(ThreadingHTTPServer):
     """`seconds` is how long a call takes, half of it before its effect and half after."""
 
     daemon_threads = True
+    request_queue_size = 256
 
     def __init__(self, seconds: float) -> None:
         super().__init__(("127.0.0.1", 0), Booking)
