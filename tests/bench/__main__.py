@@ -76,6 +76,8 @@ def measured(bench: Bench, plan: Plan) -> Iterator[Figure]:
     say("Runs whose words come one by one")
     paced = measure.by_turns(bench.sides, "paced", 16, plan.seconds, plan.rounds, bench.database)
     yield cpu_figure("CPU per run, words 10 ms apart", paced)
+    say("A coordinator with two delegates")
+    yield from delegated_figures(bench, plan, loads)
     say("SQL statements")
     yield from statement_figures(bench, plan)
     say(f"Open streams, up to {plan.streams[-1]}")
@@ -102,6 +104,19 @@ def plain_figures(bench: Bench, plan: Plan, loads: dict[int, dict[str, Rounds]])
     busiest = loads[plan.clients[-1]]["roster"]
     yield Figure("Postgres CPU per run", "ms", median(busiest.database_ms))
     yield Figure("client CPU per run (reading direct)", "ms", client_cpu)
+
+
+def delegated_figures(bench: Bench, plan: Plan, loads: dict[int, dict[str, Rounds]]) -> Iterator[Figure]:
+    """Five model calls in one run, beside five runs of bare, one after the other."""
+    alone, many = (
+        measure.by_turns([bench.roster], "delegated", clients, plan.seconds, plan.rounds, bench.database)["roster"]
+        for clients in (1, 16)
+    )
+    bare = loads[1]["bare"]
+    fifth = (4 / median(bare.rates) + median(bare.first_texts)) * 1000
+    yield Figure("CPU of five model calls, 1 client", "ms", median(alone.cpu_ms), 5 * median(bare.cpu_ms))
+    yield Figure("CPU of five model calls, 16 clients", "ms", median(many.cpu_ms), 5 * median(loads[16]["bare"].cpu_ms))
+    yield Figure("first text of the fifth model call, 1 client", "ms", median(alone.first_texts) * 1000, fifth)
 
 
 def cpu_figure(name: str, sides: dict[str, Rounds]) -> Figure:

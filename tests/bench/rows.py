@@ -13,18 +13,28 @@ from django.core.management import call_command
 django.setup()  # what follows defines rows
 
 from agents_admin.actor import Actor  # noqa: E402
+from agents_admin.models import Model, Provider  # noqa: E402
 from runtime import runner  # noqa: E402
 from runtime.resolve import resolve  # noqa: E402
 from tests import world  # noqa: E402
 
 
 def make() -> str:
-    """One plain agent, and the house of the tests: a coordinator whose graph has four agents."""
+    """One plain agent, a boss with two delegates, and the house of the tests, whose coordinator reaches four agents."""
     call_command("migrate", verbosity=0)
     house = world.house()
     provider = world.provider("bench", kind="openai", base_url=os.environ["MODEL_URL"], api_key="sk-bench")
     world.agent("Plain", model=world.model("bench", provider=provider, model_id="small"))
+    names = ("Boss", "First", "Second")
+    boss, first, second = (world.agent(name, model=_served(provider, name.lower())) for name in names)
+    world.give(first, house.clock)
+    for helper in (first, second):
+        world.delegate(boss, helper)
     return world.api_key(house.linus)
+
+
+def _served(provider: Provider, model_id: str) -> Model:
+    return world.model(f"bench-{model_id}", provider=provider, model_id=model_id)
 
 
 async def resolve_alone(slug: str, actor: Actor) -> None:

@@ -12,7 +12,25 @@ from tests.bench.product import ROSTER, Database, Rows, database, rows
 from tests.bench.programs import Program, free_port, model_server, uvicorn, wait_for
 
 TOKENS = [f"word{number} " for number in range(50)]
+FINDINGS = [f"term{number} " for number in range(50)]
+"""What delegates say: only the coordinator's own words are its first text."""
+DELEGATED = [
+    {
+        "match": {"model": "boss", "after_tool": False},
+        "turn": {"calls": [{"name": name, "arguments": {"task": "Look."}} for name in ("ask_first", "ask_second")]},
+        "times": None,
+    },
+    {
+        "match": {"model": "first", "after_tool": False},
+        "turn": {"calls": [{"name": "clock", "arguments": {}}]},
+        "times": None,
+    },
+    {"match": {"model": "first"}, "turn": {"text": FINDINGS}, "times": None},
+    {"match": {"model": "second"}, "turn": {"text": FINDINGS}, "times": None},
+]
+"""Five model calls: the coordinator asks two delegates, one of which uses a tool, and answers."""
 SCRIPT = [
+    *DELEGATED,
     {"match": {"contains": "paced"}, "turn": {"text": TOKENS, "delay": 0.01}, "times": None},
     {"match": {"contains": "clock"}, "turn": {"fault": "clock", "words": 400, "delay": 0.5}, "times": None},
     {"match": {}, "turn": {"text": TOKENS}, "times": None},
@@ -21,7 +39,8 @@ SCRIPT = [
 
 @dataclass(frozen=True)
 class Side:
-    """A server under test. `asks` makes the target for a kind of answer: `plain`, `paced` or `clock`."""
+    """A server under test. `asks` makes the target for a kind of answer: `plain`, `paced` or `clock`; of Roster also
+    `delegated`."""
 
     name: str
     program: Program
@@ -57,7 +76,8 @@ def start(stack: ExitStack) -> Bench:
 
 def roster_side(program: Program, key: str) -> Side:
     def asks(kind: str) -> Target:
-        body = orjson.dumps({"agent": "plain", "input": kind})
+        agent = "boss" if kind == "delegated" else "plain"
+        body = orjson.dumps({"agent": agent, "input": kind})
         return Target("Roster", f"{program.url}/api/v1/runs", body, b"RUN_FINISHED", {"authorization": f"Bearer {key}"})
 
     return Side("roster", program, asks)
