@@ -147,7 +147,7 @@ class ToolReady:
 @dataclass(frozen=True, slots=True)
 class ToolReturned:
     """`content` is what the model reads. `reason` of a call that is not ok: `unknown`, `invalid`, `cycle`, `depth`,
-    `forbidden`, `budget`, `refused`, `timeout`, `failed`, `cancelled`."""
+    `forbidden`, `budget`, `refused`, `timeout`, `failed`, `unsure` (it may have happened), `cancelled`."""
 
     of: Origin
     call: UUID

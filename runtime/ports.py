@@ -94,7 +94,18 @@ class Source:
 
 
 type CallReason = Literal[
-    "", "unknown", "invalid", "cycle", "depth", "forbidden", "budget", "refused", "timeout", "failed", "cancelled"
+    "",
+    "unknown",
+    "invalid",
+    "cycle",
+    "depth",
+    "forbidden",
+    "budget",
+    "refused",
+    "timeout",
+    "failed",
+    "unsure",
+    "cancelled",
 ]
 
 

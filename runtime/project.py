@@ -103,7 +103,8 @@ ON CONFLICT DO NOTHING
 """
 _END_CALLS = """
 UPDATE runtime_toolcall
-SET state = CASE WHEN side_effect = 'acts' AND e.reason IN ('timeout', 'cancelled') THEN 'unknown' ELSE e.state END,
+SET state = CASE WHEN side_effect = 'acts' AND e.reason IN ('timeout', 'unsure', 'cancelled')
+            THEN 'unknown' ELSE e.state END,
     reason = e.reason, content = e.content, seconds = e.seconds
 FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::float8[]) AS e(id, state, reason, content, seconds)
 WHERE runtime_toolcall.id = e.id

@@ -19,12 +19,16 @@ _BODY_HEADERS = frozenset({"content-length", "content-type", "transfer-encoding"
 
 
 class FetchError(Exception):
-    """A request that brought no answer. `message` is one plain sentence, free of addresses and secrets."""
+    """A request that brought no answer. `message` is one plain sentence, free of addresses and secrets.
 
-    def __init__(self, message: str, *, timed_out: bool = False) -> None:
+    `sent`: the service may have got the request, and done what it asks.
+    """
+
+    def __init__(self, message: str, *, timed_out: bool = False, sent: bool = True) -> None:
         super().__init__(message)
         self.message = message
         self.timed_out = timed_out
+        self.sent = sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +80,11 @@ async def fetch(
         async with asyncio.timeout(caps.seconds):
             return await _follow(client, request, secret, caps)
     except httpx.ConnectTimeout:
-        raise FetchError("The service can't be reached: it does not react.", timed_out=True) from None
+        raise FetchError("The service can't be reached: it does not react.", timed_out=True, sent=False) from None
     except (TimeoutError, httpx.TimeoutException):
         raise FetchError(f"There was no complete answer within {caps.seconds:g} seconds.", timed_out=True) from None
     except httpx.ConnectError:
-        raise FetchError("The service can't be reached: no connection could be made.") from None
+        raise FetchError("The service can't be reached: no connection could be made.", sent=False) from None
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, zlib.error):
         raise FetchError("The service broke off the connection or gave an answer that is not valid HTTP.") from None
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 from jsonschema import Draft202012Validator
@@ -98,7 +99,8 @@ async def _allowed(frame: Frame, tool: BoundTool) -> ToolResult | None:
 async def _do(frame: Frame, tool: BoundTool, call: RequestedCall) -> ToolResult:
     frame.ready(call.id)
     if tool.side_effect != "acts":
-        return await _call(tool, call)
+        result = await _call(tool, call)
+        return replace(result, reason="failed") if result.reason == "unsure" else result
     log = frame.ports.log
     log.acting(1)
     try:
@@ -121,7 +123,7 @@ async def _call(tool: BoundTool, call: RequestedCall) -> ToolResult:
         raise
     except Exception:  # a tool's fault never ends a run, and its words never leak
         logger.exception("Tool %s failed", tool.name)
-        return ToolResult(f"{tool.label} failed.", False, "failed")
+        return ToolResult(f"{tool.label} failed.", False, "unsure")
 
 
 def _capped(result: ToolResult, most: int) -> ToolResult:

@@ -9,7 +9,7 @@ from uuid import UUID
 from agents_admin.egress import Caps, EgressRefused, Fetched, FetchError, fetch
 from agents_admin.kinds import HttpSettings, Parameter
 from agents_admin.text import clean
-from runtime.ports import Call, Ports, ToolResult
+from runtime.ports import Call, CallReason, Ports, ToolResult
 from runtime.spec import CredentialSpec, ToolSpec
 from runtime.tools.http_request import BadValueError, base64_of, make_request, secret_headers
 
@@ -39,7 +39,7 @@ def build(tool: ToolSpec, ports: Ports) -> tuple[Mapping[str, object], Call]:
         try:
             fetched = await fetch(ports.http, request, secret, caps)
         except FetchError as error:
-            return ToolResult(error.message, False, "timeout" if error.timed_out else "failed")
+            return ToolResult(error.message, False, _reason(error))
         except EgressRefused as refused:
             # Where a name points inside the network is for administrators, not for a model or a visitor.
             logger.warning("Tool %s: %s", tool.name, refused.message)
@@ -47,6 +47,12 @@ def build(tool: ToolSpec, ports: Ports) -> tuple[Mapping[str, object], Call]:
         return _told(fetched, tool.credential)
 
     return _schema(settings.parameters), call
+
+
+def _reason(error: FetchError) -> CallReason:
+    if not error.sent:
+        return "failed"
+    return "timeout" if error.timed_out else "unsure"
 
 
 _REFUSED = (
@@ -69,7 +75,9 @@ def _schema(parameters: tuple[Parameter, ...]) -> Mapping[str, object]:
 def _told(fetched: Fetched, credential: CredentialSpec | None) -> ToolResult:
     text = _without_secret(_body_text(fetched), credential)
     if fetched.status >= 400:
-        return ToolResult(f"The service answered {_status(fetched.status)}. {text[:_EXCERPT]}".strip(), False, "failed")
+        # A server that failed, or a gateway before it, doesn't know how far the work came.
+        reason: CallReason = "unsure" if fetched.status >= 500 else "failed"
+        return ToolResult(f"The service answered {_status(fetched.status)}. {text[:_EXCERPT]}".strip(), False, reason)
     if not text:
         return ToolResult(f"The service answered {_status(fetched.status)} without any text.")
     return ToolResult(f"{text}\n[… the rest of the answer was left out …]" if fetched.truncated else text)

@@ -4,7 +4,10 @@ A process's death is played by dropping everything that no commit holds; tests/c
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from uuid import UUID, uuid4
 
 import pytest
@@ -17,7 +20,7 @@ from runtime.execute import Request
 from runtime.models import Event as EventRow
 from runtime.models import Message, Run, ToolCall
 from tests import world
-from tests.loop import running
+from tests.loop import ask, running
 from tests.plain_run import check_order
 from tests.scripted import API_KEY, ScriptedModel
 
@@ -352,3 +355,39 @@ def test_a_run_whose_log_can_not_be_read_ends_and_holds_up_nobody(model: Scripte
     run = Run.objects.get(pk=broken)
     assert (run.status, run.reason) == ("failed", "process_died")
     assert Run.objects.get(pk=other).status == "completed"
+
+
+@contextmanager
+def service(status: int) -> Iterator[str]:
+    """Answers every POST with a status."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            """Nothing: pytest shows enough."""
+
+    server = HTTPServer(("127.0.0.1", 0), Answer)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize(("status", "state"), [(404, "failed"), (502, "unknown")])
+def test_an_act_that_failed_and_may_have_happened_is_flagged_in_the_ledger(
+    model: ScriptedModel, status: int, state: str
+):
+    agent = scripted_agent(model, "Clerk")
+    model.calls("order", {}).says("I tried.")
+
+    with service(status) as url:
+        world.give(agent, world.tool("http", name="Order", settings={"method": "POST", "url": f"{url}/orders"}))
+        ask(world.actor_of(world.linus()), agent.slug, "Order it.")
+
+    assert ToolCall.objects.get().state == state

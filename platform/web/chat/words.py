@@ -12,6 +12,7 @@ REFUSED = {
     "refused": "needs an approval",
     "timeout": "took too long",
     "failed": "failed",
+    "unsure": "failed, and may have happened all the same",
     "cancelled": "stopped",
 }
 
