@@ -65,8 +65,16 @@ CHROMIUM_ARGS = [
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests come last: Playwright keeps a loop running in this thread, beside which no async test can run."""
-    items.sort(key=lambda item: "browser" in getattr(item, "fixturenames", ()))
+    """Tests that let processes die come first: the site of the others would take over what those leave behind.
+
+    Browser tests come last: Playwright keeps a loop running in this thread, beside which no async test can run.
+    """
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    names = getattr(item, "fixturenames", ())
+    return 0 if "town" in names else 2 if "browser" in names else 1
 
 
 def pytest_unconfigure() -> None:
