@@ -67,6 +67,7 @@ def circumstances() -> str:
 
 
 def measured(bench: Bench, plan: Plan) -> Iterator[Figure]:
+    yield Figure("cold start of the web process", "s", measure.cold_start(bench.database.environ("cold")))
     measure.warm_up(bench.sides)
     loads = {}
     for clients in plan.clients:

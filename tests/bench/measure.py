@@ -1,9 +1,12 @@
 """What is measured: Roster and bare by turns, so that whatever else the machine does hits both."""
 
 import asyncio
+import os
 import re
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import quantiles
 
@@ -49,6 +52,14 @@ def by_turns(
             time.sleep(SETTLE_SECONDS)
             found[side.name].add(done, side.program.cpu() - cpu, database.cpu() - database_cpu)
     return found
+
+
+def cold_start(environ: Mapping[str, str]) -> float:
+    """Seconds until the web application could answer, in a process that does nothing else."""
+    command = [sys.executable, "-c", "import sys; sys.path.insert(0, 'platform'); import config.asgi"]
+    since = time.monotonic()
+    subprocess.run(command, env={**os.environ, **environ}, check=True, timeout=120)
+    return time.monotonic() - since
 
 
 def warm_up(sides: list[Side]) -> None:

