@@ -21,8 +21,8 @@ from runtime import review, runner, takeover
 from runtime.models import Event, Run, ToolCall
 from tests import world
 from tests.agui_checker import complaints
+from tests.dying import acting_agent, die_in_an_act
 from tests.loop import running
-from tests.runtime.test_takeover import acting_agent, die_in_an_act
 from tests.scripted import API_KEY, ScriptedModel
 from tests.web.api_client import QUESTION, client, settle
 
