@@ -74,7 +74,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _turn(item: pytest.Item) -> int:
     names = getattr(item, "fixturenames", ())
-    return 0 if "town" in names else 2 if "browser" in names else 1
+    if "town" in names or item.get_closest_marker("alone"):
+        return 0
+    return 2 if "browser" in names else 1
 
 
 def pytest_unconfigure() -> None:

@@ -47,6 +47,7 @@ def test_case_14_the_whole_tree_has_one_purse_of_tokens(model: ScriptedModel) ->
     assert ran.log.of_kind(events.DelegateFailed)[0].reason == "budget"
 
 
+@pytest.mark.alone
 @pytest.mark.django_db(transaction=True)
 def test_case_14_a_process_that_takes_over_does_not_begin_to_count_anew(model: ScriptedModel) -> None:
     analyst = scripted_agent(model, "Analyst", max_steps=2)

@@ -20,7 +20,7 @@ from tests.loop import ask, running
 from tests.plain_run import check_order
 from tests.scripted import ScriptedModel
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.alone]
 
 
 def test_an_act_that_may_have_happened_waits_for_a_person(model: ScriptedModel):

@@ -15,7 +15,7 @@ from tests.loop import running
 from tests.plain_run import check_order
 from tests.scripted import ScriptedModel
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.alone]
 
 
 def test_a_message_that_broke_off_is_closed_left_out_of_history_and_said_again(model: ScriptedModel):
