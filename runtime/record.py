@@ -126,7 +126,11 @@ class Log:
         self.ended = self.ended or ends(event)
         if self._shown == len(self.events) - 1:
             self._show()
-        self._written()
+        if len(self.events) == 1:
+            # A run's start waits for its first words: a commit of its own would only hold theirs up.
+            asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._written)
+        else:
+            self._written()
         if self.ended or isinstance(event, MessageStarted):
             self._hurry()
 
