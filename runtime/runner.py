@@ -78,13 +78,17 @@ class Runner:
 
     def cancel(self, root: UUID) -> None:
         """Stop a run of this process, as the person who asked wants it; its log says so."""
-        if root in self.tasks:
-            self.tasks[root].cancel()
+        self._end(root)
 
     def drop(self, root: UUID) -> None:
         """End a run's work here without a word: it is another process's."""
-        if root in self.tasks:
-            self.tasks[root].cancel()
+        self._end(root)
+
+    def _end(self, root: UUID) -> None:
+        """Once: a second cancellation would break off what closes the run after the first."""
+        task = self.tasks.get(root)
+        if task is not None and not task.cancelling():
+            task.cancel()
 
     def log(self, root: UUID) -> Log | None:
         return self.writer.logs.get(root)

@@ -12,10 +12,12 @@ class Server:
         self.answers: dict[str, bytes] = {}
         self.requests: list[str] = []
         self.connections = 0
+        self.open = 0
         self.port = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.open += 1
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 text = head.decode("latin-1")
@@ -28,6 +30,7 @@ class Server:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
+            self.open -= 1
             writer.close()
 
 

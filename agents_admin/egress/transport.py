@@ -2,12 +2,15 @@
 
 import asyncio
 import socket
-import ssl
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from io import BytesIO
 
-import httpcore
+import aiohttp
 import httpx
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
 
 from agents_admin.egress.addresses import Address, as_address
 from agents_admin.egress.policy import EgressRefused, Policy, check_url, host_name
@@ -17,7 +20,10 @@ type Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _LOOKUP_SECONDS = 5.0
 _CONNECT_SECONDS = 10.0
+_KEPT_SECONDS = 30.0
 _MAX_TRIED = 4
+_WRITTEN_AT_ONCE = 2**20
+"""Bytes; aiohttp warns of a longer body that is not a stream."""
 
 
 async def resolve_by_system(host: str, port: int) -> Sequence[str]:
@@ -31,7 +37,8 @@ def client(policy: Policy, resolve: Resolve = resolve_by_system) -> httpx.AsyncC
     all runs (its TLS context costs 30 ms, its pool keeps connections) and close it with the loop.
 
     It knows no proxies, no environment and no cookies, speaks HTTP/1.1 and follows no redirect: `fetch` does that. It
-    raises EgressRefused beside httpx's own errors. A kept connection keeps the address that was checked.
+    raises EgressRefused beside httpx's own errors. A kept connection keeps the address that was checked. Closing an
+    answer never waits, so that a cancelled run can't leave its connection open.
     """
     return httpx.AsyncClient(
         transport=_Guard(policy, resolve),
@@ -45,75 +52,124 @@ def client(policy: Policy, resolve: Resolve = resolve_by_system) -> httpx.AsyncC
 
 
 class _Guard(httpx.AsyncBaseTransport):
-    """Checks the URL of each request; its two pools check each connection. Answers pass through untouched."""
+    """Checks each request; its resolvers check each connection. Answers pass through untouched."""
 
     def __init__(self, policy: Policy, resolve: Resolve) -> None:
-        self._pools = {
-            "https": _Pool(_PinnedBackend(policy, resolve, tls=True), httpx.create_ssl_context(trust_env=False)),
-            "http": _Pool(_PinnedBackend(policy, resolve, tls=False)),
+        self._resolvers = {
+            "https": _CheckedResolver(policy, resolve, tls=True),
+            "http": _CheckedResolver(policy, resolve, tls=False),
         }
+        self._sessions: dict[str, aiohttp.ClientSession] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        return await self._pools[check_url(request.url).scheme].handle_async_request(request)
+        url = URL(str(check_url(request.url)), encoded=True)
+        host, port = url.raw_host or "", url.port or 0
+        if as_address(host_name(host)):  # such a host is connected to without being looked up
+            await self._resolvers[url.scheme].look_up(host, port)
+        seconds = request.extensions.get("timeout", {})
+        timeout = aiohttp.ClientTimeout(sock_connect=seconds.get("connect"), sock_read=seconds.get("read"))
+        body = await request.aread()
+        with _errors_of_httpx():
+            answer = await self._session(url.scheme).request(
+                request.method,
+                url,
+                headers=[(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw],
+                data=BytesIO(body) if len(body) > _WRITTEN_AT_ONCE else body or None,
+                allow_redirects=False,
+                timeout=timeout,
+            )
+        return httpx.Response(answer.status, headers=answer.raw_headers, stream=_Body(answer), request=request)
+
+    def _session(self, scheme: str) -> aiohttp.ClientSession:
+        if scheme not in self._sessions:
+            connector = aiohttp.TCPConnector(
+                limit=0,
+                keepalive_timeout=_KEPT_SECONDS,
+                resolver=self._resolvers[scheme],
+                use_dns_cache=False,
+                ssl=httpx.create_ssl_context(trust_env=False) if scheme == "https" else False,
+            )
+            self._sessions[scheme] = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                trust_env=False,
+                skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent", "Content-Type"),
+            )
+        return self._sessions[scheme]
 
     async def aclose(self) -> None:
-        for pool in self._pools.values():
-            await pool.aclose()
+        for session in self._sessions.values():
+            await session.close()
 
 
-class _Pool(httpx.AsyncHTTPTransport):
-    """httpx's transport over a pool with our backend, which its own constructor has no argument for."""
+class _Body(httpx.AsyncByteStream):
+    """What the server sends, as it comes, still packed."""
 
-    def __init__(self, backend: httpcore.AsyncNetworkBackend, tls: ssl.SSLContext | None = None) -> None:
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=tls,
-            max_connections=None,
-            max_keepalive_connections=100,
-            keepalive_expiry=30.0,
-            network_backend=backend,
-        )
+    def __init__(self, answer: aiohttp.ClientResponse) -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _errors_of_httpx():
+            async for data in self._answer.content.iter_any():
+                yield data
+
+    async def aclose(self) -> None:
+        self._answer.close()
 
 
-class _PinnedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to the address that was checked; the URL's host stays what Host and SNI say."""
+@contextmanager
+def _errors_of_httpx() -> Iterator[None]:
+    try:
+        yield
+    except aiohttp.ConnectionTimeoutError as error:
+        raise httpx.ConnectTimeout(str(error)) from error
+    except (aiohttp.ClientConnectorError, aiohttp.ClientConnectorDNSError) as error:
+        raise httpx.ConnectError(str(error)) from error
+    except aiohttp.SocketTimeoutError as error:
+        raise httpx.ReadTimeout(str(error)) from error
+    except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
+        raise httpx.UnsupportedProtocol(str(error)) from error
+    except (aiohttp.ClientConnectionError, OSError) as error:
+        raise httpx.ReadError(str(error)) from error
+    except aiohttp.ClientError as error:
+        raise httpx.RemoteProtocolError(str(error)) from error
+
+
+class _CheckedResolver(AbstractResolver):
+    """Gives only addresses that were checked; the URL's host stays what Host and SNI say."""
 
     def __init__(self, policy: Policy, resolve: Resolve, *, tls: bool) -> None:
         self._policy = policy
         self._resolve = resolve
         self._tls = tls
-        self._sockets = httpcore.AnyIOBackend()
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        addresses = await self._look_up(host, port)
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address),
+                port=port,
+                family=socket.AF_INET if address.version == 4 else socket.AF_INET6,
+                proto=0,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for address in (await self.look_up(host, port))[:_MAX_TRIED]
+        ]
+
+    async def close(self) -> None:
+        """It holds nothing."""
+
+    async def look_up(self, host: str, port: int) -> list[Address]:
+        """Raises EgressRefused unless a connection may be made to every address of this host, httpx's errors when it
+        has none."""
+        addresses = await self._addresses(host, port)
         self._policy.check(host, port, addresses, tls=self._tls)
-        tried = addresses[:_MAX_TRIED]
-        share = (timeout or _CONNECT_SECONDS) / len(tried)
-        for address in tried[:-1]:
-            try:
-                return await self._sockets.connect_tcp(str(address), port, share, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout):
-                continue
-        return await self._sockets.connect_tcp(str(tried[-1]), port, share, local_address, socket_options)
+        return addresses
 
-    async def connect_unix_socket(
-        self,
-        path: str,
-        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        raise EgressRefused("Sockets of this machine can't be called.")
-
-    async def sleep(self, seconds: float) -> None:
-        await self._sockets.sleep(seconds)
-
-    async def _look_up(self, host: str, port: int) -> list[Address]:
+    async def _addresses(self, host: str, port: int) -> list[Address]:
         name = host_name(host)
         if address := as_address(name):
             return [address]
@@ -121,9 +177,9 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
             async with asyncio.timeout(_LOOKUP_SECONDS):
                 found = await self._resolve(name, port)
         except TimeoutError:
-            raise httpcore.ConnectTimeout(f"Looking up “{host}” took too long.") from None
+            raise httpx.ConnectTimeout(f"Looking up “{host}” took too long.") from None
         except (OSError, UnicodeError):
-            raise httpcore.ConnectError(f"“{host}” can't be found. Check the spelling of the address.") from None
+            raise httpx.ConnectError(f"“{host}” can't be found. Check the spelling of the address.") from None
         addresses = [as_address(text) for text in found]
         if None in addresses:
             # An address with a zone id belongs to one of this machine's links.

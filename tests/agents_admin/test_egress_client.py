@@ -264,6 +264,24 @@ async def test_time_is_bounded_from_end_to_end(server):
     assert time.monotonic() - began < 2
 
 
+@pytest.mark.parametrize("turns", range(6))
+async def test_an_answer_that_is_broken_off_leaves_no_connection_open(server, turns):
+    """However often, and whenever, whoever reads is told to stop: a model must not talk on to nobody."""
+    server.answers["/"] = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"
+    async with guarded() as http:
+        reading = asyncio.create_task(http.get(f"http://shop.internal:{server.port}/"))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        reading.cancel()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.wait([reading])
+        async with asyncio.timeout(2):
+            while server.open:
+                await asyncio.sleep(0.01)
+
+
 async def test_tls_names_the_host_and_its_certificate_is_checked(tmp_path: Path, monkeypatch):
     names: list[str | None] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -9,6 +9,7 @@ from runtime import events, execute, store
 from runtime.errors import RunError
 from runtime.execute import Request
 from runtime.models import Event, Message, Run, Thread, ToolCall
+from runtime.runner import runner
 from tests import world
 from tests.loop import ask, running
 from tests.plain_run import check_order
@@ -246,3 +247,30 @@ def test_deleting_an_agent_leaves_its_runs_with_their_labels():
     run = Run.objects.get(depth=0)
     assert (run.agent, run.agent_slug, run.agent_label) == (None, "concierge", "Concierge")
     assert Event.objects.filter(root=run).exists()
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_a_run_that_is_stopped_twice_ends_once_and_its_model_is_silent(model: ScriptedModel, turns: int):
+    """By the process that was asked, and by the word that reaches it from the database."""
+    house = world.house()
+    boss, helper = (scripted_agent(model, name) for name in ("Boss", "Helper"))
+    world.delegate(boss, helper)
+    model.when(tools=True).calls("ask_helper", {"task": "Talk."})
+    model.when(tools=False).says(["and so on "] * 100, delay=0.02)
+
+    async def work():
+        started = await execute.start(world.actor_of(house.linus), Request(boss.slug, "Talk."))
+        async for batch in execute.follow(started.run):
+            if any(isinstance(logged.event, events.MessageText) for logged in batch):
+                break
+        runner().cancel(started.run)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        runner().cancel(started.run)
+        log = [logged.event async for batch in execute.follow(started.run, seconds=5) for logged in batch]
+        await asyncio.sleep(0.2)  # the server hears of it through its socket
+        check_order(log)
+        assert model.open_streams == 0
+
+    running(work)
+    assert set(Run.objects.values_list("status", flat=True)) == {"cancelled"}
