@@ -12,12 +12,12 @@ class Server:
         self.answers: dict[str, bytes] = {}
         self.requests: list[str] = []
         self.connections = 0
-        self.open = 0
+        self.asked = asyncio.Event()
+        self.left = asyncio.Event()
         self.port = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        self.open += 1
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 text = head.decode("latin-1")
@@ -25,12 +25,13 @@ class Server:
                     (int(line[15:]) for line in text.split("\r\n") if line.lower().startswith("content-length:")), 0
                 )
                 self.requests.append(text + (await reader.readexactly(length)).decode())
+                self.asked.set()
                 writer.write(self.answers.get(text.split()[1], answer(b"no such page", status="404 Not Found")))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
-            self.open -= 1
+            self.left.set()
             writer.close()
 
 

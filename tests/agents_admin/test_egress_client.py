@@ -270,16 +270,14 @@ async def test_an_answer_that_is_broken_off_leaves_no_connection_open(server, tu
     server.answers["/"] = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"
     async with guarded() as http:
         reading = asyncio.create_task(http.get(f"http://shop.internal:{server.port}/"))
-        while not server.requests:
-            await asyncio.sleep(0.01)
+        await server.asked.wait()
         reading.cancel()
         for _ in range(turns):
             await asyncio.sleep(0)
         reading.cancel()
         await asyncio.wait([reading])
         async with asyncio.timeout(2):
-            while server.open:
-                await asyncio.sleep(0.01)
+            await server.left.wait()
 
 
 async def test_tls_names_the_host_and_its_certificate_is_checked(tmp_path: Path, monkeypatch):
