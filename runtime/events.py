@@ -196,11 +196,14 @@ class ApprovalAsked:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDecided:
-    """About a call whose work may have begun, `approved` says “do it again”, and not approved “it happened”."""
+    """About a call whose work may have begun, `approved` says “do it again”, and not approved “it happened”.
+
+    `by` is the person's username as it was then, for administrators; empty in logs that are older than it."""
 
     of: Origin
     call: UUID
     approved: bool
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ UNSAID = "Say whether it happened or is to be done again."
 _TAKE = f"""
 UPDATE runtime_run r SET epoch = epoch + 1
 WHERE r.id = %(run)s AND r.depth = 0 AND r.status = 'needs_review' AND ({rights.owned("r")} OR %(anybodys)s)
-RETURNING *
+RETURNING *, (SELECT u.username FROM auth_user u WHERE u.id = %(user)s::int) AS decider
 """
 _THERE = f"SELECT 1 FROM runtime_run r WHERE r.id = %(run)s AND r.depth = 0 AND ({rights.owned('r')} OR %(anybodys)s)"
 _DECIDED = "UPDATE runtime_toolcall SET state = %s WHERE id = %s AND state = 'unknown'"
@@ -52,7 +52,8 @@ async def review(actor: Actor, run: UUID, call: UUID, decision: Decision, *, any
     then: list[Statement] = [(_DECIDED, ("done" if decision == "happened" else "started", call))]
     if not waiting:
         then.append((_GO_ON, (row["id"], row["epoch"])))
-    if not await append(row, log, [events.ApprovalDecided(of, call, approved=decision == "again")], then):
+    decided = events.ApprovalDecided(of, call, approved=decision == "again", by=row["decider"])
+    if not await append(row, log, [decided], then):
         raise _decided()
     if not waiting:
         await take_over(runner())

@@ -1,11 +1,21 @@
 """One root run as the tree that happened, read from its rows, for the admin."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from runtime.models import Event, Message, Run, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person said about a call that may have happened; `by` is a username, empty where the log doesn't say."""
+
+    by: str
+    again: bool
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +29,7 @@ class Step:
     private: bool = False
     call: ToolCall | None = None
     child: "Branch | None" = None
+    decisions: Sequence[Decision] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +52,18 @@ def tree(root: Run) -> Branch:
     """Three queries, whatever the size of the tree; one more when the log is gone, which held what delegates said."""
     branches = {run.pk: Branch(run) for run in Run.objects.filter(root_id=root.pk).select_related("agent")}
     steps: dict[UUID, list[Step]] = defaultdict(list)
-    for event in Event.objects.filter(root_id=root.pk, kind__in=("MessageFinished", "Notice")):
-        steps[event.run_id].append(_step_of(event))
+    decided: dict[UUID, list[Decision]] = defaultdict(list)
+    for event in Event.objects.filter(root_id=root.pk, kind__in=("MessageFinished", "Notice", "ApprovalDecided")):
+        if event.kind == "ApprovalDecided":
+            decided[UUID(event.data["call"])].append(_decision(event))
+        else:
+            steps[event.run_id].append(_step_of(event))
     if root.log_state == "gone":
         for said in Message.objects.filter(run_id=root.pk, role="assistant"):
             steps[root.pk].append(Step(said.n, said=said.text, complete=said.complete))
     for call in ToolCall.objects.filter(run__root_id=root.pk):
-        steps[call.run_id].append(Step(call.n, call=call, child=branches.get(call.child_run or call.pk)))
+        child = branches.get(call.child_run or call.pk)
+        steps[call.run_id].append(Step(call.n, call=call, child=child, decisions=decided[call.pk]))
     for pk, branch in branches.items():
         branch.steps.extend(sorted(steps[pk], key=lambda step: step.n))
     return branches[root.pk]
@@ -57,3 +73,7 @@ def _step_of(event: Event) -> Step:
     if event.kind == "Notice":
         return Step(event.n, notice=event.data.get("text", ""), private=event.data.get("audience") == "administrators")
     return Step(event.n, said=event.data.get("text", ""), complete=event.data.get("complete", True))
+
+
+def _decision(event: Event) -> Decision:
+    return Decision(event.data.get("by", ""), event.data["approved"], event.at)

@@ -220,3 +220,22 @@ def test_staff_who_may_change_runs_decide_in_the_admin(site: str, model: Scripte
         assert chat.post(there, htmx=False, decision="again").headers["location"].startswith("/admin/login/")
     assert ToolCall.objects.get().content == "0 + 500 = 500"
     assert Run.objects.get().status == "completed"
+
+
+def test_the_runs_page_says_who_decided_what(site: str, model: ScriptedModel) -> None:
+    run = waiting.waiting(waiting.clerk(model), calls=2)
+    first, second = ToolCall.objects.order_by("n").values_list("pk", flat=True)
+    with Chat(site, world.linus()) as chat:
+        assert chat.post(address(run, second), decision="happened").status_code == 204
+    with Chat(site, world.ada()) as admin:
+        admin.post(f"/admin/runtime/run/{run.pk}/review/{first}/", htmx=False, decision="again")
+        until_stored()
+        page = admin.http.get(f"/admin/runtime/run/{run.pk}/change/").text
+    told = re.findall(r'<p class="roster-soft">(\w+ decided: [^<,]+), \d{4}-', page)
+    assert told == ["ada decided: do it again", "linus decided: it happened"]
+    key = {"Authorization": f"Bearer {world.api_key(world.linus())}"}
+    with Chat(site, world.linus()) as chat:
+        for seen in (chat.http.get(f"/chat/{run.thread_id}/"), chat.http.get(f"/chat/runs/{run.pk}/stream/")):
+            assert "ada" not in re.findall(r"\w+", seen.text)
+        public = chat.http.get(f"/api/v1/runs/{run.pk}/events", headers=key)
+        assert (public.status_code, "ada" in re.findall(r"\w+", public.text)) == (200, False)
