@@ -1,6 +1,5 @@
 """Who is calling: session or API key → Actor. Widget tokens have theirs beside their views."""
 
-from django.contrib.auth import aget_user
 from django.http import HttpRequest
 
 from agents_admin.actor import Actor
@@ -31,7 +30,7 @@ class NotSignedInError(Exception):
 
 async def session_actor(request: HttpRequest) -> Actor:
     """The signed-in person of this request. Raises NotSignedInError."""
-    user = await aget_user(request)
+    user = await request.auser()
     if not user.is_authenticated or not user.is_active:
         raise NotSignedInError
     return Actor(channel="chat", user_id=user.pk)

@@ -58,6 +58,21 @@ def test_the_chat_from_start_to_end(page: Page, model: ScriptedModel, look: str)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_staff_go_to_the_admin_from_a_phone(page: Page, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of the two
+    world.ada()
+    page.set_viewport_size({"width": 360, "height": 700})
+    sign_in(page)
+    page.goto("/chat/")
+    page.click(".menu")
+    link = page.get_by_role("link", name="Admin")
+    expect(link).to_be_in_viewport()
+    assert faults(page) == []
+    link.click()
+    page.wait_for_url("**/admin/")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_question_what_happened(page: Page, model: ScriptedModel, scheme: str) -> None:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of the two
     run = waiting.waiting(waiting.clerk(model))

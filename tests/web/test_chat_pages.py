@@ -190,6 +190,16 @@ def test_a_reader_gets_what_comes_after_what_it_has(site: str) -> None:
             assert chat.http.get(address.split("?")[0], params={"after": after}).text == whole
 
 
+def test_staff_find_the_admin_from_every_page(site: str) -> None:
+    for person, found in ((world.linus(), []), (world.grace(), ["/admin/"])):
+        with Chat(site, person) as chat:
+            for path in ("/chat/", f"/chat/{a_thread(person, 'Paper').pk}/"):
+                links = chat.page(path).all("a")
+                assert [link.attrs["href"] for link in links if "admin" in link.attrs["href"]] == found
+            refused = chat.post("/chat/send/", htmx=False, text="Hello", agent="nobody")
+            assert ('href="/admin/"' in refused.text) == bool(found)
+
+
 def test_what_is_somebody_elses_is_not_there(site: str) -> None:
     world.house()
     with Chat(site, world.maya()) as chat:

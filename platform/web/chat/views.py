@@ -120,7 +120,9 @@ async def _thread(request: UserRequest, actor: Actor, thread: UUID, **context: A
 async def _page(request: UserRequest, actor: Actor, context: dict[str, Any]) -> HttpResponse:
     listed = await sync_to_async(history.threads)(actor)
     status = context.pop("status", 200)
-    return render(request, "chat/page.html", {"threads": listed, "places": PLACES} | context, status=status)
+    person = await request.auser()  # `request.user` would be loaded again, and synchronously
+    page = {"threads": listed, "places": PLACES, "staff": person.is_staff}
+    return render(request, "chat/page.html", page | context, status=status)
 
 
 async def _refused(request: UserRequest, actor: Actor, error: RunError) -> HttpResponse:
