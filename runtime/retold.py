@@ -47,7 +47,7 @@ class _Teller:
             self._steps[row["run_id"]].append(row)
 
     def run(self, row: Row) -> list[Event]:
-        of = _origin(row)
+        of = store.origin_of(row)
         said: list[Event] = [events.RunStarted(of)]
         for step in sorted(self._steps[of.run], key=lambda step: int(step["n"])):
             said += self._call(of, step) if "kind" in step else _message(of, step["id"], step["text"], step["complete"])
@@ -76,7 +76,7 @@ class _Teller:
 
     def _delegate(self, of: Origin, row: Row, seconds: float) -> Sequence[Event]:
         call, run = row["id"], self.runs[row["child_run"]]
-        child = _origin(run)
+        child = store.origin_of(run)
         end: Event = events.DelegateFinished(of, call, child.run, run["output"], seconds)
         if row["state"] != "done":
             reason = cast(FailReason, row["reason"] if row["reason"] in FAILURES else "failed")
@@ -90,16 +90,3 @@ def _message(of: Origin, message: UUID, text: str, complete: bool) -> list[Event
         events.MessageText(of, message, text),
         events.MessageFinished(of, message, text, complete),
     ]
-
-
-def _origin(row: Row) -> Origin:
-    return Origin(
-        run=row["id"],
-        root=row["root_id"],
-        agent=row["agent_label"],
-        slug=row["agent_slug"],
-        parent=row["parent_id"],
-        parent_call=row["parent_call"],
-        depth=row["depth"],
-        view=row["view"],
-    )

@@ -4,7 +4,7 @@ The pool sees committed rows only; tests of runs need real transactions. One poo
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any
@@ -138,18 +138,23 @@ def logged_from(rows: Sequence[Row]) -> list[Logged]:
 def _logged(row: Row, origins: dict[UUID, Origin]) -> Logged:
     of = origins.get(row["id"])
     if of is None:
-        of = origins[row["id"]] = Origin(
-            run=row["id"],
-            root=row["root_id"],
-            agent=row["agent_label"],
-            slug=row["agent_slug"],
-            parent=row["parent_id"],
-            parent_call=row["parent_call"],
-            depth=row["depth"],
-            view=row["view"],
-        )
+        of = origins[row["id"]] = origin_of(row)
     child = _child_origin(row, of) if row["c_id"] else None
     return Logged(row["n"], row["at"], event_data.load(row["kind"], of, row["data"], child))
+
+
+def origin_of(row: Mapping[str, Any]) -> Origin:
+    """What events say of the run whose row this is."""
+    return Origin(
+        run=row["id"],
+        root=row["root_id"],
+        agent=row["agent_label"],
+        slug=row["agent_slug"],
+        parent=row["parent_id"],
+        parent_call=row["parent_call"],
+        depth=row["depth"],
+        view=row["view"],
+    )
 
 
 def _child_origin(row: Row, parent: Origin) -> Origin:

@@ -80,7 +80,7 @@ async def _go_on(runner: Runner, row: Row) -> None:
     except RunError as error:
         await _end(row, log, Ending("failed", "forbidden", error.message))
         return
-    origin = origin_of(row)
+    origin = store.origin_of(row)
     own = runner.writer.open(row["id"], row["epoch"], log)
     for event in resumption(origin, log):
         own.record(event)
@@ -113,7 +113,7 @@ def resumption(origin: Origin, log: list[Logged]) -> list[Event]:
 
 async def _end(row: Row, log: list[Logged], ending: Ending) -> None:
     """Close what the log left open; a run whose process died before its first event gets a whole log."""
-    said = [logged.event for logged in log] or [events.RunStarted(origin_of(row))]
+    said = [logged.event for logged in log] or [events.RunStarted(store.origin_of(row))]
     missing = closing.closes(said, ending)
     await append(row, log, missing if log else [*said, *missing])
     logger.warning("Run %s was ended: %s", row["id"], ending.reason or ending.status)
@@ -122,7 +122,7 @@ async def _end(row: Row, log: list[Logged], ending: Ending) -> None:
 async def _pause(row: Row, log: list[Logged]) -> None:
     asked = [events.ApprovalAsked(of, call) for of, call in past.uncertain(past.fold(log))]
     said = [logged.event for logged in log]
-    await append(row, log, [*asked, *closing.suspension(said, origin_of(row), "needs_review")])
+    await append(row, log, [*asked, *closing.suspension(said, store.origin_of(row), "needs_review")])
 
 
 async def append(row: Row, log: list[Logged], missing: list[Event], then: Sequence[Statement] = ()) -> bool:
@@ -145,7 +145,3 @@ def actor_of(row: Row) -> Actor:
         widget_id=row["widget_id"],
         visitor=row["visitor"],
     )
-
-
-def origin_of(row: Row) -> Origin:
-    return Origin(row["id"], row["id"], row["agent_label"], row["agent_slug"], view=row["view"])
