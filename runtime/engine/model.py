@@ -9,6 +9,8 @@ from uuid import UUID, uuid4
 
 from haystack import component
 from haystack.dataclasses import ChatMessage, StreamingChunk, ToolCall
+from haystack.dataclasses.streaming_chunk import StreamingCallbackT
+from haystack.tools import ToolsType
 from haystack.tools.tool import Tool
 
 from runtime.errors import ModelError
@@ -31,6 +33,20 @@ class ChatGenerator(Protocol):
         generation_kwargs: dict[str, Any] | None = None,
         tools: list[Tool] | None = None,
     ) -> dict[str, list[ChatMessage]]: ...
+
+
+class AsyncOnly:
+    """What a chat generator of ours begins with: Haystack wants `run`, with the parameters of `run_async`."""
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(
+        self,
+        messages: list[ChatMessage],
+        streaming_callback: StreamingCallbackT | None = None,
+        generation_kwargs: dict[str, object] | None = None,
+        tools: ToolsType | None = None,
+    ) -> dict[str, list[ChatMessage]]:
+        raise NotImplementedError(f"{type(self).__name__} is asynchronous only: await run_async(…).")
 
 
 @component

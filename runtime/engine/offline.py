@@ -15,6 +15,7 @@ from haystack.tools.tool import Tool
 
 from runtime.engine.guesses import Guess, guess, is_small_talk
 from runtime.engine.keywords import best_quote
+from runtime.engine.model import AsyncOnly
 from runtime.ports import CONSULTED, NOTHING_FOUND, TASK_FOLLOWS
 
 DISCLAIMER = "I am not a language model: I followed keywords and repeat what I found."
@@ -28,23 +29,12 @@ _WORDS = re.compile(r"\s*\S+\s*|\s+")
 
 
 @component
-class OfflineChat:
+class OfflineChat(AsyncOnly):
     """Answers like a chat generator, by general rules.
 
     A question goes to the tool that fits; when none does, delegates and memories are asked in order until one finds
     something. A tool that found nothing says so by a result that begins with `NOTHING_FOUND`, as answers from here do.
     """
-
-    @component.output_types(replies=list[ChatMessage])
-    def run(
-        self,
-        messages: list[ChatMessage],
-        streaming_callback: StreamingCallbackT | None = None,
-        generation_kwargs: dict[str, object] | None = None,
-        tools: ToolsType | None = None,
-    ) -> dict[str, list[ChatMessage]]:
-        """Refuses: Haystack wants the method, and a run is asynchronous."""
-        raise NotImplementedError("OfflineChat is asynchronous only: await run_async(…).")
 
     @component.output_types(replies=list[ChatMessage])
     async def run_async(

@@ -13,6 +13,7 @@ from haystack.tools import ToolsType, flatten_tools_or_toolsets
 from agents_admin.egress import EgressRefused
 from agents_admin.text import clean
 from runtime.engine import faults, wire
+from runtime.engine.model import AsyncOnly
 from runtime.engine.patience import Patience
 from runtime.engine.reply import Reply
 from runtime.engine.sse import EventLines, TooLongError
@@ -25,7 +26,7 @@ _MAX_ERROR_BODY = 64 * 1024
 
 
 @component
-class OpenAIChat:
+class OpenAIChat(AsyncOnly):
     """Asks `endpoint` through `client`, the guarded client that all runs share. Keeps nothing of a run: share it too.
 
     `generation_kwargs`: `temperature`, `max_tokens` (sent as `max_completion_tokens` where only that is known) and any
@@ -47,17 +48,6 @@ class OpenAIChat:
         }
         if endpoint.api_key:
             self._headers[b"authorization"] = b"Bearer " + clean(endpoint.api_key.value).strip().encode()
-
-    @component.output_types(replies=list[ChatMessage])
-    def run(
-        self,
-        messages: list[ChatMessage],
-        streaming_callback: StreamingCallbackT | None = None,
-        generation_kwargs: dict[str, object] | None = None,
-        tools: ToolsType | None = None,
-    ) -> dict[str, list[ChatMessage]]:
-        """Refuses: Haystack wants the method, and a run is asynchronous."""
-        raise NotImplementedError("OpenAIChat is asynchronous only: await run_async(…).")
 
     @component.output_types(replies=list[ChatMessage])
     async def run_async(
