@@ -80,7 +80,12 @@ async def close() -> None:
 @asynccontextmanager
 async def connection() -> AsyncIterator[AsyncConnection[DictRow]]:
     async with (await pool()).connection() as found:
-        yield found
+        try:
+            yield found
+        except asyncio.CancelledError:
+            # It may be in the middle of something: one in pipeline mode would take statements and answer with nothing.
+            await found.close()
+            raise
 
 
 async def fetch(sql: str, parameters: Sequence[object] | Row = ()) -> list[Row]:
