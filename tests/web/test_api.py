@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 
+from runtime.models import Run
 from tests import world
 from tests.web.api_client import QUESTION, ask, client, scripted_agent, settle, until_over
 
@@ -198,9 +199,15 @@ def test_what_a_delegate_did_is_no_run_of_its_own(api):
 
 def test_metadata_is_kept_and_bounded(api):
     assert ask(api, metadata={"order": 17, "tags": ["a", None], "ratio": 0.5}).status_code == 200
-    for metadata in ({"long": "x" * 20_000}, {"n": 10**25}, ["a list"]):
+    for metadata in ({"long": "x" * 20_000}, ["a list"]):
         answer = ask(api, metadata=metadata)
         assert (answer.status_code, answer.json()["error"]["field"]) == (422, "metadata")
+
+
+def test_numbers_that_few_programs_can_hold_are_kept(api):
+    numbers = [10**25, -(10**25), 2**63, {"deep": 10**299}]
+    run = ask(api, metadata={"n": numbers}).json()
+    assert Run.objects.get(pk=run["id"]).metadata == {"n": numbers}
 
 
 def test_an_id_that_is_nothing_is_not_found(api):

@@ -22,14 +22,24 @@ RepeatKey = Annotated[str, Field(max_length=200, pattern="^[!-~]+$")]
 ThreadId = Annotated[UUID, Field(strict=False, description="A thread's id.")]
 
 
-def _small(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    try:
-        size = len(orjson.dumps(metadata))
-    except TypeError:
-        raise ValueError("numbers must fit into 64 bits") from None
+def _kept(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    kept = {name: _written(value) for name, value in metadata.items()}
+    size = len(orjson.dumps(kept))
     if size > MAX_METADATA_BYTES:
         raise ValueError(f"it has {size:,} bytes as JSON; {MAX_METADATA_BYTES:,} are allowed")
-    return metadata
+    return kept
+
+
+def _written(value: JsonValue) -> JsonValue:
+    """As JSON programs agree about it: RFC 8259 promises nothing of a whole number that a double can't hold."""
+    match value:
+        case dict():
+            return {name: _written(inner) for name, inner in value.items()}
+        case list():
+            return [_written(inner) for inner in value]
+        case int() if not -(2**63) <= value < 2**64:
+            return float(value)
+    return value
 
 
 class Given(BaseModel):
@@ -43,8 +53,10 @@ class NewRun(Given):
     input: str = Field(max_length=MAX_INPUT_CHARS, pattern=r"\S", description="What the person or program says.")
     thread: ThreadId | None = Field(None, description="The thread to go on with; a new one when left out.")
     wait: float = Field(0, ge=0, le=MAX_WAIT_SECONDS, description="Seconds to wait for the end of the run.")
-    metadata: Annotated[dict[str, JsonValue], AfterValidator(_small)] = Field(
-        {}, description=f"Kept with the run, at most {MAX_METADATA_BYTES:,} bytes."
+    metadata: Annotated[dict[str, JsonValue], AfterValidator(_kept)] = Field(
+        {},
+        description=f"Kept with the run, at most {MAX_METADATA_BYTES:,} bytes. Of whole numbers beyond 64 bits, "
+        "about 16 digits are kept.",
     )
 
 
