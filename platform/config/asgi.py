@@ -23,6 +23,7 @@ django_app = get_asgi_application()  # what follows defines rows, which needs Dj
 
 from config.lifespan import Lifespan
 from config.staticfiles import StaticFiles
+from config.threads import KeptThreads
 from runtime import runner
 from runtime.takeover import take_over
 from web.api.agui import AguiRenderer
@@ -34,7 +35,7 @@ connections.settings["default"] = pooled(connections.settings["default"])
 request_started.disconnect(close_old_connections)
 request_started.disconnect(reset_queries)
 renderers: Renderers = {"chat": partial(ChatRenderer, decides=True), "widget": ChatRenderer, "agui": AguiRenderer}
-streams = StreamLayer(django_app, renderers)
+streams = StreamLayer(KeptThreads(django_app), renderers)
 
 
 async def start() -> None:
