@@ -11,15 +11,9 @@ from django.utils import timezone
 from agents_admin.models import ApiKey
 from runtime.models import Message, Run, Thread
 from tests import world
-from tests.web.api_client import QUESTION, ask, client, settle
+from tests.web.api_client import QUESTION, ask, client
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def house(site):
-    yield world.house()
-    settle()
 
 
 def addresses(run: str, thread: str) -> list[tuple[str, str, dict | None]]:

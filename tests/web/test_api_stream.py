@@ -8,17 +8,11 @@ import pytest
 from agents_admin.models import ApiKey
 from tests import world
 from tests.agui_checker import complaints
-from tests.web.api_client import QUESTION, ask, client, scripted_agent, settle
+from tests.web.api_client import QUESTION, ask, client, scripted_agent
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 STREAM = {"Accept": "text/event-stream"}
-
-
-@pytest.fixture
-def house(site):
-    yield world.house()
-    settle()
 
 
 @pytest.fixture
