@@ -7,13 +7,15 @@ from uuid import UUID, uuid4
 
 import httpx
 
+from agents_admin.kinds import CalculatorSettings
 from runtime.closing import DIED, closes, opens, shuts
-from runtime.events import Event, MessageText, Origin, RunFinished
+from runtime.events import Event, MessageText, Origin, RunFinished, ToolReturned
 from runtime.ports import Passage, Ports, Right, Turn
 from runtime.run import Outcome, run
-from runtime.spec import AgentSpec, DelegationSpec, ModelSpec, RuntimeAgent
+from runtime.spec import AgentSpec, DelegationSpec, ModelSpec, RuntimeAgent, ToolSpec
 
 OFFLINE = ModelSpec(id=1, label="Offline", kind="offline", model_id="offline")
+CALCULATOR = ToolSpec(1, "calculator", "Calculator", "calculator", CalculatorSettings(), "Works out arithmetic.")
 
 
 @dataclass
@@ -108,6 +110,11 @@ def run_plainly(world: RuntimeAgent, text: str = "Please help.", **options: obje
     ran = asyncio.run(run_async(world, text, **options))  # type: ignore[arg-type]
     check_order(ran.log.events)
     return ran
+
+
+def returns(ran: Ran) -> list[tuple[bool, str]]:
+    """Of each call whether it was ok, and why not."""
+    return [(event.ok, event.reason) for event in ran.log.of_kind(ToolReturned)]
 
 
 def check_order(log: Sequence[Event]) -> None:

@@ -16,8 +16,7 @@ from runtime.run import Outcome
 from runtime.spec import RuntimeAgent
 from tests import world
 from tests.loop import ask, running
-from tests.plain_run import Ran, agent, edge, run_plainly, world_of
-from tests.runtime.test_run import CALCULATOR, returns
+from tests.plain_run import CALCULATOR, Ran, agent, edge, returns, run_plainly, world_of
 from tests.scripted import ScriptedModel
 from tests.web.api_client import QUESTION, client, scripted_agent, settle
 from tests.web.api_client import ask as ask_api

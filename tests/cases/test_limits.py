@@ -11,8 +11,7 @@ from runtime.spec import Limits
 from tests import world
 from tests.cases.test_delegation import ended
 from tests.dying import die_at, goes_on, is_text
-from tests.plain_run import agent, edge, run_plainly, world_of
-from tests.runtime.test_run import CALCULATOR
+from tests.plain_run import CALCULATOR, agent, edge, run_plainly, world_of
 from tests.scripted import ScriptedModel
 from tests.web.api_client import ask as ask_api
 from tests.web.api_client import client, scripted_agent
