@@ -56,9 +56,15 @@ UPDATE runtime_run SET status = 'running', started_at = s.at
 FROM unnest(%s::uuid[], %s::timestamptz[]) AS s(id, at) WHERE runtime_run.id = s.id
 """
 _COUNT_USAGE = """
-UPDATE runtime_run SET input_tokens = input_tokens + u.input, output_tokens = output_tokens + u.output
-FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS u(id, input, output) WHERE runtime_run.id = u.id
+UPDATE runtime_run SET
+    input_tokens = least(input_tokens + u.input, 2147483647),
+    output_tokens = least(output_tokens + u.output, 2147483647)
+FROM (
+    SELECT id, sum(input) AS input, sum(output) AS output FROM unnest(%s::uuid[], %s::int[], %s::int[])
+        AS said(id, input, output) GROUP BY id
+) AS u WHERE runtime_run.id = u.id
 """
+"""The most is what the columns hold: a model server may say anything."""
 _FINISH_RUNS = """
 UPDATE runtime_run
 SET status = f.status, reason = f.reason, error = f.error, detail = f.detail, finished_at = f.at, lease_until = NULL
