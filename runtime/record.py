@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
-from psycopg import IntegrityError
+from psycopg import Error
 
-from runtime import crash, project
+from runtime import crash, project, store
 from runtime.events import Event, Logged, MessageStarted, MessageText, Origin, ends
 from runtime.ports import RunLost
 
@@ -48,7 +48,7 @@ class Log:
         self.ended = False
         self.lost = False
         self.acting_calls = 0
-        self._frozen = False
+        self.frozen = False
         self._next = before[-1].n + NUMBERS_LEFT_FREE if before else 1
         self._held: dict[UUID, tuple[Origin, list[str]]] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -80,7 +80,7 @@ class Log:
     def freeze(self) -> None:
         """Nothing is recorded any more: what ends here is this process's work, not the run."""
         self._release()
-        self._frozen = True
+        self.frozen = True
 
     def acting(self, calls: int) -> None:
         self.acting_calls += calls
@@ -119,7 +119,7 @@ class Log:
         self._held = {}
 
     def _append(self, event: Event) -> None:
-        if self._frozen:
+        if self.frozen:
             return
         self.events.append(Logged(self._next, datetime.now(UTC), event))
         self._next += 1
@@ -167,7 +167,7 @@ class Log:
     def mark_lost(self) -> None:
         """Another process has it: what was recorded here since is not the run's."""
         self.lost = True
-        self._frozen = True
+        self.frozen = True
         self._committed.set()
         self._changed.set()
 
@@ -200,8 +200,6 @@ class Writer:
             await self._write()
 
     async def stop(self) -> None:
-        """Commit what is pending, once more, and end."""
-        await self.flush()
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -240,25 +238,29 @@ class Writer:
             return
         try:
             await self._commit(batch)
-        except IntegrityError:
-            # One of these runs was deleted while it ran: alone, it holds up nobody else.
+        except store.AWAY:
+            raise
+        except (Error, TypeError, ValueError):  # what is wrong with the events of one run holds up nobody else
             for log, pending in batch:
-                await self._commit_or_drop(log, pending)
+                await self._commit_or_lose(log, pending)
 
     async def _find_out(self) -> None:
         """A connection that broke may have taken the answer to a commit with it."""
         kept = await project.kept({root: log.epoch for root, log in self.logs.items()})
         for root, n in kept.items():
-            log = self.logs[root]
-            self._done(log, max(0, log.numbered(n) - log.saved))
+            if log := self.logs.get(root):
+                self._done(log, max(0, log.numbered(n) - log.saved))
         self._unsure = False
 
-    async def _commit_or_drop(self, log: Log, pending: list[Logged]) -> None:
+    async def _commit_or_lose(self, log: Log, pending: list[Logged]) -> None:
+        """A run whose events can't be written breaks off. After its lease it is tried again, at last ended in words."""
         try:
             await self._commit([(log, pending)])
-        except IntegrityError:
-            logger.warning("Run %s was deleted while it ran: %s events were dropped", log.root, len(pending))
-            self._done(log, len(pending))
+        except store.AWAY:
+            raise
+        except Exception:
+            logger.exception("The events of run %s can't be written: it breaks off", log.root)
+            self.lose(log.root)
 
     async def _commit(self, batch: Sequence[tuple[Log, list[Logged]]]) -> None:
         crash.point("events-unwritten")
@@ -279,9 +281,9 @@ class Writer:
             self.logs.pop(log.root, None)
 
     def lose(self, root: UUID) -> None:
-        """Forget a run that another process has taken over."""
+        """Forget a run that goes on in another process, or in another attempt: its readers read the table."""
         log = self.logs.pop(root, None)
         if log is not None:
-            logger.warning("Run %s is another process's now", root)
+            logger.warning("Run %s is not run here any more", root)
             log.mark_lost()
             self._lost(root)

@@ -23,6 +23,8 @@ DRAIN_SECONDS = 3.0
 """How long a process that stops lets its runs go on; what is not finished then goes on in another one."""
 ACTING_SECONDS = 30.0
 """How long it waits for calls that act, so that nobody has to ask whether they happened."""
+LAST_SECONDS = 5.0
+"""How long it tries to write what is not written yet."""
 
 _RENEW = """
 WITH mine AS (
@@ -33,9 +35,8 @@ UPDATE runtime_run r SET lease_until = now() + make_interval(secs => %s) FROM mi
 RETURNING r.id, r.cancel_requested
 """
 _LET_GO = """
-UPDATE runtime_run r SET lease_until = now(), owner_process = NULL, attempts = attempts - 1
-FROM unnest(%s::uuid[], %s::int[]) AS o(id, epoch)
-WHERE r.id = o.id AND r.epoch = o.epoch AND r.status IN ('queued', 'running')
+UPDATE runtime_run SET lease_until = now(), owner_process = NULL, attempts = attempts - 1
+WHERE owner_process = %s AND depth = 0 AND status IN ('queued', 'running')
 """
 
 type Adopt = Callable[["Runner"], Awaitable[int]]
@@ -64,7 +65,10 @@ class Runner:
         if self._beat is not None:
             self._beat.cancel()
             await asyncio.wait([self._beat])
-        await self._drain()
+        try:
+            await self._drain()
+        except (*store.AWAY, TimeoutError):
+            logger.warning("The database is away: what runs here goes on elsewhere when its leases end")
         await self.hub.stop()
         await self.writer.stop()
         await self.http.aclose()
@@ -98,6 +102,9 @@ class Runner:
             del self.tasks[root]
         if not task.cancelled() and task.exception() is not None:
             logger.error("Run %s broke off", root, exc_info=task.exception())
+        log = self.writer.logs.get(root)
+        if log is not None and not log.ended and not log.frozen:  # it broke off, or was stopped before it began
+            self.writer.lose(root)
 
     async def _look_after(self, adopt: Adopt | None) -> None:
         while True:
@@ -112,7 +119,7 @@ class Runner:
 
     async def renew(self) -> None:
         """Keep the runs of this process its own for LEASE_SECONDS more; those that are not any more are dropped."""
-        held = {root: self.writer.logs[root].epoch for root in self.tasks if root in self.writer.logs}
+        held = {root: log.epoch for root, log in self.writer.logs.items()}
         if not held:
             return
         async with self.writer.writing:
@@ -128,18 +135,16 @@ class Runner:
         if self.tasks:
             await asyncio.wait(list(self.tasks.values()), timeout=DRAIN_SECONDS)
         await self._wait_for_acts()
-        held = {root: self.writer.logs[root] for root in self.tasks if root in self.writer.logs}
-        for log in held.values():
+        for log in self.writer.logs.values():
             log.freeze()
         tasks = list(self.tasks.values())
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        await self.writer.flush()
-        if held:
-            epochs = [log.epoch for log in held.values()]
-            await store.fetch(_LET_GO, (list(held), epochs))
+        async with asyncio.timeout(LAST_SECONDS):
+            await self.writer.flush()
+            await store.fetch(_LET_GO, (self.process,))
 
     async def _wait_for_acts(self) -> None:
         until = asyncio.get_running_loop().time() + ACTING_SECONDS

@@ -80,12 +80,12 @@ async def _go_on(runner: Runner, row: Row) -> None:
     except RunError as error:
         await _end(row, log, Ending("failed", "forbidden", error.message))
         return
+    turns = [*await conversation_before(row, world.root.history_messages), Turn("user", row["input"])]
     origin = store.origin_of(row)
     own = runner.writer.open(row["id"], row["epoch"], log)
     for event in resumption(origin, log):
         own.record(event)
     pasts = past.fold(own.events)
-    turns = [*await conversation_before(row, world.root.history_messages), Turn("user", row["input"])]
     ports = Ports(log=own, may_call=partial(may_call, actor), search=search, http=runner.http)
     runner.launch(row["id"], run(world, origin, turns, ports, pasts))
     logger.info("Run %s goes on here (attempt %s)", row["id"], row["attempts"])
