@@ -9,9 +9,12 @@ import httpx
 from django.contrib.auth.models import User
 from django.test import Client
 
+from agents_admin.models import Agent
 from runtime.events import TERMINAL
-from runtime.models import Run
+from runtime.models import Run, Thread
+from tests import world
 from tests.dom import Node, parse
+from tests.scripted import ScriptedModel
 
 HTMX = {"HX-Request": "true"}
 
@@ -77,3 +80,13 @@ def stream_of(html: str) -> str:
     found = re.search(r'hx-sse:connect="([^"]+)"', html)
     assert found is not None, html
     return found.group(1).replace("&amp;", "&")
+
+
+def desk(model: ScriptedModel, **fields: object) -> Agent:
+    """An agent whose words a test writes."""
+    provider = world.provider("fake", kind="openai", base_url=model.base_url)
+    return world.agent("Desk", model=world.model("small", provider=provider), **fields)
+
+
+def a_thread(user: User, title: str) -> Thread:
+    return Thread.objects.create(user=user, agent_label="Desk", agent_slug="desk", title=title, channel="chat")

@@ -5,33 +5,13 @@ import uuid
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
-from agents_admin.models import Agent
 from runtime.models import Run, Thread
 from tests import world
 from tests.scripted import ScriptedModel
-from tests.web.chat_client import HTMX, Chat, stream_of, until_stored
-from web.chat import history
-from web.chat.places import PLACES
+from tests.web.chat_client import HTMX, Chat, a_thread, desk, stream_of, until_stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def desk(model: ScriptedModel, **fields: object) -> Agent:
-    """An agent whose words a test writes."""
-    provider = world.provider("fake", kind="openai", base_url=model.base_url)
-    return world.agent("Desk", model=world.model("small", provider=provider), **fields)
-
-
-def a_thread(user: User, title: str, number: int = 0) -> Thread:
-    return Thread.objects.create(user=user, agent_label="Desk", agent_slug="desk", title=title, channel="chat")
-
-
-def a_run(thread: Thread, text: str, **fields: object) -> Run:
-    key = uuid.uuid4()
-    values = {"status": "completed", "agent_label": "Desk", "agent_slug": "desk", "channel": "chat"} | fields
-    return Run.objects.create(id=key, root_id=key, thread=thread, user=thread.user, input=text, **values)
 
 
 def test_people_choose_among_the_agents_they_may_use(site: str) -> None:
@@ -249,83 +229,3 @@ def test_only_posts_with_their_token_change_anything(site: str) -> None:
             assert chat.http.get(address).status_code == 405
             assert chat.post(address, token="x" * 64).status_code == 403
     assert Thread.objects.get().title == "Holidays"
-
-
-def test_a_conversation_is_renamed_in_place(site: str) -> None:
-    linus = world.linus()
-    thread = a_thread(linus, "Holidays")
-    with Chat(site, linus) as chat:
-        renamed = chat.post(f"/chat/{thread.pk}/rename/", title="  Leave \x00\n in  May <b> ")
-        assert renamed.status_code == 200
-        assert "Leave \ufffd in May &lt;b&gt;" in renamed.text
-        assert Thread.objects.get().title == "Leave \ufffd in May <b>"
-        long = chat.post(f"/chat/{thread.pk}/rename/", title="x" * 201)
-        assert long.status_code == 422
-        assert "at most 200 characters; this one has 201" in long.text
-        assert "x" * 201 in long.text
-        empty = chat.post(f"/chat/{thread.pk}/rename/", title=" ")
-        assert (empty.status_code, "needs a title" in empty.text) == (422, True)
-
-
-def test_a_deleted_conversation_is_gone_with_its_runs(site: str) -> None:
-    world.house()
-    with Chat(site, world.linus()) as chat:
-        thread = chat.say("What is 2 + 2?")
-        deleted = chat.post(f"/chat/{thread}/delete/", current="yes")
-        assert deleted.headers["HX-Redirect"] == "/chat/"
-        assert not Run.objects.exists()
-        assert chat.http.get(f"/chat/{thread}/").status_code == 404
-
-
-def test_a_conversation_that_vanishes_while_it_is_answered_holds_up_nobody(site: str, model: ScriptedModel) -> None:
-    desk(model)
-    model.says("slow " * 10, delay=0.05)
-    model.says("Quick.")
-    with Chat(site, world.linus()) as chat:
-        sent = chat.send("first", "desk")
-        Thread.objects.all().delete()
-        chat.say("second", "desk")
-        assert Run.objects.get().output
-        assert chat.http.get(stream_of(sent.text)).status_code == 404
-
-
-def test_conversations_come_page_by_page(site: str) -> None:
-    linus = world.linus()
-    for number in range(history.THREADS_SHOWN + 5):
-        a_thread(linus, f"Number {number}")
-    a_thread(world.maya(), "Not yours")
-    with Chat(site, linus) as chat:
-        first = chat.page()
-        (more,) = [link for link in first.all("a") if link.text == "Show more"]
-        rest = chat.http.get(more.attrs["hx-get"]).text
-        titles = [one.text for one in first.all(css_class="thread-title")] + re.findall(
-            "Number [0-9]+(?=</span>)", rest
-        )
-        assert titles == [f"Number {number}" for number in reversed(range(history.THREADS_SHOWN + 5))]
-        for odd in ("", "yesterday", "2026-13-45T99:99", "2026-01-01"):
-            assert chat.http.get("/chat/threads/", params={"before": odd}).status_code == 200
-
-
-def test_a_long_conversation_begins_with_its_end(site: str) -> None:
-    linus = world.linus()
-    thread = a_thread(linus, "Long")
-    for number in range(history.TURNS_SHOWN + 3):
-        a_run(thread, f"Question {number}.")
-    with Chat(site, linus) as chat:
-        page = chat.page(f"/chat/{thread.pk}/")
-        said = [one.text for one in page.all(css_class="said")]
-        assert said == [f"You: Question {number}." for number in range(3, history.TURNS_SHOWN + 3)]
-        (earlier,) = page.all("a", "earlier")
-        older = chat.http.get(f"/chat/{thread.pk}/{earlier.attrs['hx-get']}", headers=HTMX).text
-        assert re.findall("Question [0-9]+", older) == ["Question 0", "Question 1", "Question 2"]
-        assert "can't be asked any more" in page.text
-
-
-@pytest.mark.parametrize("turns", [1, 8])
-def test_a_conversation_costs_four_statements(turns: int, django_assert_num_queries) -> None:
-    linus = world.linus()
-    thread = a_thread(linus, "Any")
-    for number in range(turns):
-        a_run(thread, f"Question {number}.")
-    with django_assert_num_queries(4):
-        history.conversation(world.actor_of(linus), thread.pk, PLACES)

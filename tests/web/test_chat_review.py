@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.db import connection
 
-from runtime.models import Event, Run, Thread, ToolCall
+from runtime.models import Event, Run, ToolCall
 from tests import waiting, world
 from tests.scripted import ScriptedModel
 from tests.web.chat_client import HTMX, Chat, stream_of, until_stored
@@ -180,15 +180,6 @@ def test_a_delegate_that_starts_while_the_page_is_read_is_no_error(model: Script
 
     with connection.execute_wrapper(meanwhile):
         assert history.conversation(world.actor_of(world.linus()), run.thread_id, PLACES) is not None
-
-
-def test_a_new_title_stands_above_the_conversation_at_once(site: str) -> None:
-    linus = world.linus()
-    thread = Thread.objects.create(user=linus, agent_label="Desk", agent_slug="desk", title="Old", channel="chat")
-    with Chat(site, linus) as chat:
-        here = chat.post(f"/chat/{thread.pk}/rename/", title="Paper & <ink>", current="yes").text
-        assert '<div hx-swap-oob="innerHTML:#title">Paper &amp; &lt;ink&gt;</div>' in here
-        assert "#title" not in chat.post(f"/chat/{thread.pk}/rename/", title="Paper").text
 
 
 def test_staff_who_may_change_runs_decide_in_the_admin(site: str, model: ScriptedModel) -> None:
