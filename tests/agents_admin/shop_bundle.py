@@ -54,6 +54,4 @@ agents:
       - {delegate: librarian, when_to_use: Questions about rules., max_calls: 2, on_failure: Not now.}
     limits: {max_steps: 8, max_tool_calls: null, max_seconds: 200, max_tokens: 50000}
 """
-
-
 ENVIRON = {"LLM_BASE_URL": "https://llm.example/v1", "LLM_KEY": "sk-canary", "SHOP_TOKEN": "t-canary"}

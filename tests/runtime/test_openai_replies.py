@@ -70,8 +70,6 @@ async def test_an_unreadable_call_is_sent_back_in_a_form_that_servers_accept(mod
 
 
 ODD_BYTES = "split-bytes one-lump crlf bom comments no-spaces no-last-newline no-done no-finish"
-
-
 NOT_STREAMED = ["not-streamed", "not-streamed-pretty"]
 
 
@@ -123,11 +121,7 @@ async def test_tokens_that_were_not_counted_are_estimated_and_marked(model, http
 
 
 ONE_CALL = "names-repeated name-in-pieces arguments-object"
-
-
 TWO_CALLS = "no-ids same-ids same-index same-index-no-ids no-index interleaved"
-
-
 UNREADABLE = {
     "arguments-array": '["leave"]',
     "arguments-array-text": '["leave"]',
