@@ -1,6 +1,6 @@
 """One run of one agent, root or delegate: what it has open, what it may still do, what it said."""
 
-from asyncio import Task, wait
+from asyncio import CancelledError, Task, wait
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -222,9 +222,25 @@ class Frame:
             self.reasoning = None
 
     async def close(self, reason: CallReason) -> None:
-        """Close everything that is open, innermost first: the work of calls has ended before the calls are closed."""
-        if self.working:
-            await wait(self.working)
+        """Close everything that is open, innermost first: the work of calls has ended before the calls are closed.
+
+        Cancelled meanwhile, it breaks that work off, and all is closed before it raises CancelledError.
+        """
+        cancelled = False
+        while self.working:
+            try:
+                await wait(self.working)
+            except CancelledError:
+                cancelled = True
+                self._break_off()
         for call in reversed(list(self.calls)):
             self.returned(call, ToolResult("The call was stopped.", False, reason))
         self.close_message(complete=False)
+        if cancelled:
+            raise CancelledError
+
+    def _break_off(self) -> None:
+        """Once: whoever is ending ends by itself."""
+        for task in self.working:
+            if not task.cancelling():
+                task.cancel()

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from uuid import UUID
 
@@ -70,7 +71,8 @@ async def _execute(frame: Frame) -> Outcome:
         if frame.origin.depth and not outcome.answer and outcome.reason != "forbidden":
             outcome = await _rescued(frame, outcome)
     except asyncio.CancelledError:
-        await frame.close("cancelled")
+        with suppress(asyncio.CancelledError):  # again: what closes the run goes on to its end
+            await frame.close("cancelled")
         frame.ports.log.record(events.RunFinished(frame.origin, "cancelled"))
         raise
     frame.ports.log.record(
@@ -155,7 +157,11 @@ async def _rescued(frame: Frame, outcome: Outcome) -> Outcome:
     try:
         async with asyncio.timeout_at(min(now + RESCUE_SECONDS, parent.deadline)):
             await _ask(frame, Turn("system", WRITE_UP))
-    except (TimeoutError, ModelError, Revoked):
+    except RunLost:
+        raise asyncio.CancelledError from None
+    except Exception as error:  # what it found is handed back as it is
+        if not isinstance(error, TimeoutError | ModelError | Revoked):
+            logger.exception("Run %s could not be written up", frame.origin.run)
         frame.close_message(complete=False)
         return outcome
     return Outcome(outcome.status, frame.text, outcome.reason, outcome.error, outcome.detail, frame.answer)

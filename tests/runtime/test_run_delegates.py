@@ -1,11 +1,18 @@
 """A coordinator and its delegates: labels, failures, stopping, handing back. Plain Python, real HTTP."""
 
+import asyncio
 from collections.abc import Callable
 from time import monotonic, sleep
+from uuid import uuid4
+
+import httpx
 
 from runtime import events
-from runtime.spec import Limits
-from tests.plain_run import CALCULATOR, agent, edge, returns, run_plainly, world_of
+from runtime.events import Origin
+from runtime.ports import Passage, Ports, Right, Turn
+from runtime.run import run
+from runtime.spec import Limits, MemorySpec
+from tests.plain_run import CALCULATOR, ListLog, agent, check_order, edge, returns, run_plainly, world_of
 from tests.scripted import ScriptedModel
 
 
@@ -144,3 +151,58 @@ def test_when_writing_up_fails_too_the_results_are_handed_back(model: ScriptedMo
     read = model.requests[-1].messages[-1]["content"]
     assert read.startswith("The helper is out.")
     assert "20+22 = 42" in read
+
+
+def test_when_writing_up_breaks_down_the_delegate_is_closed_all_the_same(model: ScriptedModel):
+    helper = agent(2, "Helper", model.spec("helper"), tools=(CALCULATOR,))
+    boss = agent(1, "Boss", model.spec(), roster=(edge(1, helper),))
+    model.for_model("small").calls("ask_2", {"task": "x"}).says("Thanks.")
+    model.for_model("helper").when(after_tool=False, tools=True).calls("calculator", {"expression": "20+22"})
+    model.for_model("helper").fails("401", times=None)
+    asked: list[Right] = []
+
+    def may(right: Right) -> bool:
+        """Asked for the delegate, its tool, its second step and its writing up."""
+        asked.append(right)
+        if len(asked) == 4:
+            raise RuntimeError("the database was away for too long")
+        return True
+
+    ran = run_plainly(world_of(boss, helper), may=may)
+
+    assert ran.outcome.status == "completed"
+    assert [event.reason for event in ran.log.of_kind(events.DelegateFailed)] == ["failed"]
+    assert "20+22 = 42" in model.requests[-1].messages[-1]["content"]
+
+
+def test_time_limits_that_run_out_one_after_the_other_close_everything_once(model: ScriptedModel):
+    """While a search is broken off, which takes its time, three limits cancel the delegate that waits for it."""
+    memory = (MemorySpec(1, "search_notes", "Notes", "Notes."),)
+    third = agent(3, "Third", model.spec("third"), memories=memory, limits=Limits(max_seconds=0.3))
+    helper = agent(2, "Helper", model.spec("helper"), roster=(edge(2, third),), limits=Limits(max_seconds=0.4))
+    boss = agent(1, "Boss", model.spec("boss"), roster=(edge(1, helper),), limits=Limits(max_seconds=0.5))
+    model.for_model("boss").calls("ask_2", {"task": "x"})
+    model.for_model("helper").calls("ask_3", {"task": "x"})
+    model.for_model("third").calls_all([("search_notes", {"query": "slow"}), ("search_notes", {"query": "quick"})])
+    log = ListLog()
+
+    async def search(memory_id: int, query: str) -> list[Passage]:
+        try:
+            await asyncio.sleep(10)
+        finally:
+            await asyncio.sleep(0.4 if query == "slow" else 0)
+        return []
+
+    async def anything(right: Right) -> bool:
+        return True
+
+    async def work() -> None:
+        root = uuid4()
+        async with httpx.AsyncClient(trust_env=False, verify=False) as http:
+            ports = Ports(log=log, may_call=anything, search=search, http=http)
+            await run(world_of(boss, helper, third), Origin(root, root, "Boss", "boss"), [Turn("user", "Go.")], ports)
+
+    asyncio.run(work())
+
+    check_order(log.events)
+    assert log.of_kind(events.RunFinished)[-1].reason == "max_seconds"
