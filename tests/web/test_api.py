@@ -17,12 +17,6 @@ RUN = ["id", "agent", "thread", "status", "reason", "error", "output", "usage", 
 
 
 @pytest.fixture
-def house(site):
-    yield world.house()
-    settle()
-
-
-@pytest.fixture
 def api(site, house):
     """Linus's program."""
     return client(site, world.api_key(house.linus))
