@@ -105,10 +105,16 @@ async def start(actor: Actor, request: Request) -> Started:
     if repeated:
         return repeated
     world = await resolve(request.agent, actor)
-    turns = await _conversation(actor, request, world)
+    turns = [*await _conversation(actor, request, world), Turn("user", text)]
+    # A caller who leaves in the middle of this would leave a run behind that nobody works for.
+    return await asyncio.shield(_accept(actor, request, world, turns))
+
+
+async def _accept(actor: Actor, request: Request, world: RuntimeAgent, turns: list[Turn]) -> Started:
     run_id, thread = uuid4(), request.thread or uuid4()
+    values = _begin_values(actor, request, world, turns[-1].text) | {"run": run_id, "thread": thread}
     try:
-        await store.fetch(_BEGIN, _begin_values(actor, request, world, text) | {"run": run_id, "thread": thread})
+        await store.fetch(_BEGIN, values)
     except UniqueViolation as error:
         if error.diag.constraint_name == "run_one_open_per_thread":
             raise _in_progress() from None
@@ -117,7 +123,6 @@ async def start(actor: Actor, request: Request) -> Started:
             raise
         return repeated
     crash.point("run-stored")
-    turns.append(Turn("user", text))
     _launch(actor, world, run_id, turns)
     return Started(run_id, thread)
 

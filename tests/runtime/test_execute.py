@@ -274,3 +274,32 @@ def test_a_run_that_is_stopped_twice_ends_once_and_its_model_is_silent(model: Sc
 
     running(work)
     assert set(Run.objects.values_list("status", flat=True)) == {"cancelled"}
+
+
+def test_a_caller_who_leaves_just_when_the_message_is_stored_is_answered_all_the_same(
+    model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+):
+    agent, actor, fetch = scripted_agent(model), world.actor_of(world.linus()), store.fetch
+    model.says("Hello.")
+    stored = asyncio.Event()
+
+    async def slow(sql, parameters=()):
+        rows = await fetch(sql, parameters)
+        if sql == execute._BEGIN:
+            stored.set()
+            await asyncio.sleep(0.05)
+        return rows
+
+    monkeypatch.setattr(store, "fetch", slow)
+
+    async def work():
+        asking = asyncio.create_task(execute.start(actor, Request(agent.slug, "Hello?")))
+        await stored.wait()
+        asking.cancel()
+        await asyncio.wait([asking])
+        run = (await fetch("SELECT id FROM runtime_run"))[0]["id"]
+        assert await execute.wait(run, 5)
+
+    running(work)
+
+    assert Run.objects.get().output == "Hello."
