@@ -92,9 +92,11 @@ class StreamLayer:
         self.renderers = renderers
         self.watch = Watch()
         self._writing: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     def close(self) -> None:
-        """End every open stream; readers come back with the number of the last event they saw."""
+        """End every stream, open or asked for later; readers come back with the number of the last event they saw."""
+        self._closed = True
         for task in self._writing:
             task.cancel()
 
@@ -125,11 +127,15 @@ class StreamLayer:
         writing = asyncio.create_task(self._write(head, self.renderers[ticket["renderer"]](head), send))
         leaving = asyncio.create_task(_left(receive))
         self._writing.add(writing)
-        with self.watch.over(ticket, writing.cancel):
-            await asyncio.wait([writing, leaving], return_when=asyncio.FIRST_COMPLETED)
-        self._writing.discard(writing)
-        for task in (writing, leaving):
-            task.cancel()
+        if self._closed:
+            writing.cancel()
+        try:
+            with self.watch.over(ticket, writing.cancel):
+                await asyncio.wait([writing, leaving], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._writing.discard(writing)
+            for task in (writing, leaving):
+                task.cancel()
         await asyncio.wait([writing, leaving])
         if not writing.cancelled() and writing.exception() is not None:
             logger.error("A stream of run %s broke off", head.run, exc_info=writing.exception())
