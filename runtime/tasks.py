@@ -40,6 +40,7 @@ async def _work() -> bool:
 
 async def _shift() -> bool:
     here = runner.runner()
+    here.hub.start()  # a Stop from another process is heard at once
     loop = asyncio.get_running_loop()
     started = loop.time()
     while loop.time() - started < (SHIFT_SECONDS if here.tasks else WATCH_SECONDS):

@@ -1,5 +1,7 @@
 """What the worker does by itself, every minute."""
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -9,7 +11,13 @@ from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
 from config.management.commands.up import schedule_housekeeping
-from runtime import tasks
+from runtime import execute, runner, tasks
+from runtime.models import Run
+from runtime.record import NUMBERS_LEFT_FREE
+from tests import world
+from tests.dying import die_at, is_text, scripted_agent
+from tests.loop import running
+from tests.scripted import ScriptedModel
 
 
 @pytest.mark.django_db(transaction=True)
@@ -23,3 +31,30 @@ def test_the_schedule_that_a_start_makes_drops_expired_sessions_and_comes_once(m
     schedule = Schedule.objects.get()
     import_string(schedule.func)()
     assert list(Session.objects.values_list("session_key", flat=True)) == ["current"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_that_the_worker_goes_on_with_is_stopped_from_another_process_within_a_second(
+    model: ScriptedModel, monkeypatch
+):
+    agent, linus = scripted_agent(model, "Poet"), world.actor_of(world.linus())
+    model.says(["word "] * 400, delay=0.02, times=None)
+    died = die_at(agent.slug, is_text())
+    monkeypatch.setattr(tasks, "WATCH_SECONDS", 2.0)
+
+    async def stop() -> None:
+        runner.runner().start()
+        async for batch in execute.follow(died, seconds=10):
+            if any(logged.n > NUMBERS_LEFT_FREE and is_text()(logged.event) for logged in batch):
+                break
+        await execute.cancel(linus, died)
+        assert await execute.wait(died, 1)
+
+    with ThreadPoolExecutor(1) as worker:
+        shift = worker.submit(asyncio.run, tasks._work())
+        try:
+            running(stop)
+        finally:
+            shift.result()
+
+    assert Run.objects.get().status == "cancelled"
