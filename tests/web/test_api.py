@@ -8,7 +8,7 @@ import pytest
 
 from runtime.models import Run
 from tests import world
-from tests.web.api_client import QUESTION, ask, client, scripted_agent, settle, until_over
+from tests.web.api_client import QUESTION, ask, client, scripted_agent, until_over
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
