@@ -5,7 +5,7 @@ import contextvars
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from uuid import UUID, uuid4
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import httpx
 from django.conf import settings
@@ -52,6 +52,7 @@ class Runner:
         self.http: httpx.AsyncClient = egress.client(egress.Policy(egress.parse_allow(",".join(settings.EGRESS_ALLOW))))
         self.hub = Hub(self.cancel)
         self.tasks: dict[UUID, asyncio.Task[object]] = {}
+        self._told: WeakSet[asyncio.Task[object]] = WeakSet()
         self._beat: asyncio.Task[None] | None = None
 
     def start(self, adopt: Adopt | None = None) -> None:
@@ -91,7 +92,8 @@ class Runner:
     def _end(self, root: UUID) -> None:
         """Once: a second cancellation would break off what closes the run after the first."""
         task = self.tasks.get(root)
-        if task is not None and not task.cancelling():
+        if task is not None and task not in self._told:
+            self._told.add(task)
             task.cancel()
 
     def log(self, root: UUID) -> Log | None:

@@ -1,6 +1,8 @@
 """What a process holds of its runs, and lets go of: also when they break off, and when the database is away."""
 
 import asyncio
+from contextlib import suppress
+from uuid import uuid4
 
 import pytest
 from psycopg import OperationalError
@@ -114,5 +116,25 @@ def test_a_process_stops_in_time_also_when_the_database_is_away(model: ScriptedM
         assert here.tasks == {}
         await asyncio.sleep(0.2)
         assert model.open_streams == 0
+
+    running(work)
+
+
+def test_a_stop_that_comes_just_when_a_time_limit_does_is_not_mistaken_for_it():
+    async def impatient() -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await asyncio.Event().wait()
+        await asyncio.Event().wait()
+
+    async def work():
+        here, root = runner.runner(), uuid4()
+        here.launch(root, impatient())
+        task = here.tasks[root]
+        while not task.cancelling():  # noqa: ASYNC110 - the moment is what is meant
+            await asyncio.sleep(0)
+        here.cancel(root)
+        await asyncio.wait_for(asyncio.wait([task]), 1)
+        assert task.cancelled()
 
     running(work)
