@@ -42,7 +42,7 @@ ALLOWED: dict[str, list[str]] = {
     "requests": [],
     "urllib.request": [],
     "http.client": [],
-    "aiohttp": [],
+    "aiohttp": ["agents_admin/egress/*"],
     "socket": [
         "agents_admin/egress/*",  # the one way out
         "platform/config/management/commands/up.py",  # asks whether the port is free

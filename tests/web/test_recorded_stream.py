@@ -46,10 +46,11 @@ def company(model: ScriptedModel) -> None:
 
 def script(model: ScriptedModel) -> None:
     boss = model.for_model("boss")
-    boss.says(["Let me ", "ask around."], calls=[{"name": "ask_clerk", "arguments": {"task": "What is 6 * 7?"}}])
+    # At once: pieces that come one by one are put together as time has it.
+    boss.says("Let me ask around.", calls=[{"name": "ask_clerk", "arguments": {"task": "What is 6 * 7?"}}], burst=True)
     for name, task in (("broken", "Anything?"), ("slow", "Any time?"), ("hr-desk", "How many days of leave?")):
         boss.calls(f"ask_{name}", {"task": task})
-    boss.says(["It is 42, and you get ", "28 days of leave."], reasoning="Two of four answered.")
+    boss.says("It is 42, and you get 28 days of leave.", reasoning="Two of four answered.", burst=True)
     model.for_model("clerk").calls("calculator", {"expression": "6 * 7"}).says("It is 42.")
     model.for_model("broken").fails("401")
     model.for_model("slow").fails("hang-after-token", text="Half an answer")
