@@ -100,10 +100,11 @@ class Runner:
         return self.writer.logs.get(root)
 
     def _ended(self, root: UUID, task: asyncio.Task[object]) -> None:
-        if self.tasks.get(root) is task:
-            del self.tasks[root]
         if not task.cancelled() and task.exception() is not None:
             logger.error("Run %s broke off", root, exc_info=task.exception())
+        if self.tasks.get(root) is not task:  # another attempt is under way
+            return
+        del self.tasks[root]
         log = self.writer.logs.get(root)
         if log is not None and not log.ended and not log.frozen:  # it broke off, or was stopped before it began
             self.writer.lose(root)
@@ -121,10 +122,10 @@ class Runner:
 
     async def renew(self) -> None:
         """Keep the runs of this process its own for LEASE_SECONDS more; those that are not any more are dropped."""
-        held = {root: log.epoch for root, log in self.writer.logs.items()}
-        if not held:
-            return
         async with self.writer.writing:
+            held = {root: log.epoch for root, log in self.writer.logs.items()}
+            if not held:
+                return
             rows = await store.fetch(_RENEW, (list(held), list(held.values()), LEASE_SECONDS))
         for root in held.keys() - {row["id"] for row in rows}:
             self.writer.lose(root)

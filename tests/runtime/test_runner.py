@@ -138,3 +138,25 @@ def test_a_stop_that_comes_just_when_a_time_limit_does_is_not_mistaken_for_it():
         assert task.cancelled()
 
     running(work)
+
+
+def test_an_attempt_that_ends_late_leaves_the_next_one_alone():
+    async def slowly() -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.sleep(0.05)
+
+    async def work():
+        here, root = runner.runner(), uuid4()
+        here.launch(root, slowly())
+        await asyncio.sleep(0)
+        late = here.tasks[root]
+        here.drop(root)
+        log = here.writer.open(root, 1)
+        here.launch(root, asyncio.sleep(10))
+        await asyncio.wait([late])
+        await asyncio.sleep(0)
+        assert here.log(root) is log
+        here.drop(root)
+
+    running(work)
