@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import orjson
 from django.db import connections
 from psycopg import AsyncConnection, InterfaceError, OperationalError
+from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import set_json_dumps, set_json_loads
 from psycopg_pool import AsyncConnectionPool
@@ -83,8 +84,10 @@ async def connection() -> AsyncIterator[AsyncConnection[DictRow]]:
         try:
             yield found
         except asyncio.CancelledError:
-            # It may be in the middle of something: one in pipeline mode would take statements and answer with nothing.
-            await found.close()
+            # One that stays in pipeline mode would take statements and answer with nothing.
+            state = found.pgconn
+            if state.pipeline_status != PipelineStatus.OFF or state.transaction_status != TransactionStatus.IDLE:
+                await found.close()
             raise
 
 

@@ -48,5 +48,6 @@ def test_whoever_is_cancelled_leaves_no_connection_behind_that_answers_with_noth
             await cancelled_after(turns)
             answers = await asyncio.gather(*(store.fetch("SELECT 3 AS a") for _ in range(store.POOL_SIZE)))
             assert answers == [[{"a": 3}]] * store.POOL_SIZE, f"cancelled after {turns} turns"
+            await asyncio.gather(*(in_a_transaction() for _ in range(store.POOL_SIZE)))
 
     running(all_of_it)
