@@ -21,6 +21,12 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.alone]
 _OVERDUE = "UPDATE runtime_run SET lease_until = now() - interval '1 second' WHERE depth = 0"
 
 
+async def taken_over(here: runner.Runner) -> None:
+    """A row that is being written to is left for the next beat."""
+    while await takeover.take_over(here) == 0:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+
+
 def poet(model: ScriptedModel):
     model.says(["word "] * 100, delay=0.02).says("The whole poem.", times=None)
     return scripted_agent(model, "Poet")
@@ -38,7 +44,7 @@ def test_a_run_that_is_stopped_before_its_work_begins_ends_for_its_readers(model
         await execute.cancel(linus, died)
         assert here.log(died) is None
         await store.fetch(_OVERDUE)
-        assert await takeover.take_over(here) == 1
+        await taken_over(here)
         assert await reading
 
     running(work)
@@ -64,7 +70,7 @@ def test_a_takeover_that_the_database_breaks_off_leaves_nothing_in_the_way_of_th
         assert here.writer.logs == {}
         monkeypatch.setattr(takeover, "conversation_before", asked)
         await store.fetch(_OVERDUE)
-        assert await takeover.take_over(here) == 1
+        await taken_over(here)
         assert await execute.wait(died, 5)
 
     running(work)
