@@ -10,6 +10,7 @@ from psycopg import OperationalError
 from runtime import events, execute, project, runner, store, takeover
 from runtime.execute import Request
 from runtime.models import Run
+from runtime.past_turns import conversation_before
 from tests import world
 from tests.dying import die_at, is_text, log_of, scripted_agent
 from tests.loop import running
@@ -57,7 +58,7 @@ def test_a_takeover_that_the_database_breaks_off_leaves_nothing_in_the_way_of_th
     model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ):
     died = die_at(poet(model).slug, is_text())
-    asked = takeover.conversation_before
+    asked = conversation_before
 
     async def away(row, most):
         raise OperationalError("server closed the connection unexpectedly")
