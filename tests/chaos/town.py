@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.chaos.nursery import Born
 from tests.conftest import CHECKOUT, free_port
 
 START_SECONDS = 180
@@ -21,17 +22,15 @@ class Process:
 
     def __init__(self, command: list[str], environ: dict[str, str], log: Path) -> None:
         self.command, self.environ, self.log = command, environ, log
-        self.running: subprocess.Popen[bytes] | None = None
+        self.running: subprocess.Popen[bytes] | Born | None = None
 
     def start(self, **changes: str) -> None:
+        self.running = self.started(self.environ | changes)
+
+    def started(self, environ: dict[str, str]) -> subprocess.Popen[bytes] | Born:
         with self.log.open("a") as log:
-            self.running = subprocess.Popen(
-                self.command,
-                cwd=CHECKOUT,
-                env=self.environ | changes,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+            return subprocess.Popen(
+                self.command, cwd=CHECKOUT, env=environ, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
 
     @property
@@ -61,12 +60,17 @@ class Web(Process):
     """config.asgi under uvicorn, at `url` also after it was started again."""
 
     def __init__(self, environ: dict[str, str], folder: Path, workers: int) -> None:
-        port = free_port()
+        port = self.port = free_port()
+        self.workers = workers
         self.url = f"http://127.0.0.1:{port}"
         command = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--app-dir", "platform"]
         command += ["--port", str(port), "--lifespan", "on", "--no-access-log", "--log-level", "warning"]
         command += ["--workers", str(workers)]
         super().__init__(command, environ | {"PUBLIC_URL": self.url}, folder / f"web-{port}.log")
+
+    def started(self, environ: dict[str, str]) -> subprocess.Popen[bytes] | Born:
+        """By uvicorn's own command only where it has workers to look after."""
+        return super().started(environ) if self.workers > 1 else Born(self.port, environ, self.log)
 
     def answers(self) -> "Web":
         """Wait until it does."""
