@@ -5,7 +5,8 @@ All statements of a batch are one transaction, sent as one pipeline: one round t
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from datetime import datetime
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -51,47 +52,35 @@ JOIN runtime_run root ON root.id = c.root
 LEFT JOIN agents_admin_agent agent ON agent.slug = c.slug
 ON CONFLICT DO NOTHING
 """
-_START_RUNS = """
-UPDATE runtime_run SET status = 'running', started_at = s.at
-FROM unnest(%s::uuid[], %s::timestamptz[]) AS s(id, at) WHERE runtime_run.id = s.id
+_UPDATE_RUNS = """
+UPDATE runtime_run r SET
+    status = coalesce(u.status, r.status),
+    started_at = coalesce(u.started_at, r.started_at),
+    finished_at = coalesce(u.finished_at, r.finished_at),
+    input_tokens = least(r.input_tokens + u.input_tokens, 2147483647),
+    output_tokens = least(r.output_tokens + u.output_tokens, 2147483647),
+    output = coalesce(u.output, r.output),
+    reason = coalesce(u.reason, r.reason),
+    error = coalesce(u.error, r.error),
+    detail = coalesce(u.detail, r.detail),
+    lease_until = CASE WHEN u.status = 'running' OR u.status IS NULL THEN r.lease_until END,
+    owner_process = CASE WHEN u.paused THEN NULL ELSE r.owner_process END
+FROM unnest(%s::uuid[], %s::text[], %s::timestamptz[], %s::timestamptz[], %s::int8[], %s::int8[], %s::text[],
+            %s::text[], %s::text[], %s::text[], %s::bool[])
+     AS u(id, status, started_at, finished_at, input_tokens, output_tokens, output, reason, error, detail, paused)
+WHERE r.id = u.id
 """
-_COUNT_USAGE = """
-UPDATE runtime_run SET
-    input_tokens = least(input_tokens + u.input, 2147483647),
-    output_tokens = least(output_tokens + u.output, 2147483647)
-FROM (
-    SELECT id, sum(input) AS input, sum(output) AS output FROM unnest(%s::uuid[], %s::int[], %s::int[])
-        AS said(id, input, output) GROUP BY id
-) AS u WHERE runtime_run.id = u.id
-"""
-"""The most is what the columns hold: a model server may say anything."""
-_FINISH_RUNS = """
-UPDATE runtime_run
-SET status = f.status, reason = f.reason, error = f.error, detail = f.detail, finished_at = f.at, lease_until = NULL
-FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::text[], %s::timestamptz[])
-     AS f(id, status, reason, error, detail, at)
-WHERE runtime_run.id = f.id
-"""
-_PAUSE_RUNS = """
-UPDATE runtime_run SET status = p.status, lease_until = NULL, owner_process = NULL
-FROM unnest(%s::uuid[], %s::text[]) AS p(id, status) WHERE runtime_run.id = p.id
-"""
+"""One new version of a row, whatever happened to it. The most tokens is what the columns hold: a model server may say
+anything."""
 _WAIT_FOR_DECISIONS = """
 UPDATE runtime_toolcall SET state = 'unknown' WHERE id = ANY(%s::uuid[]) AND state = 'started' AND side_effect = 'acts'
 """
 _SAY = """
-WITH said AS (
-    SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::bool[], %s::int[], %s::timestamptz[])
-        AS s(id, run, text, complete, n, at)
-), output AS (
-    UPDATE runtime_run SET output = last.text
-    FROM (SELECT DISTINCT ON (run) run, text FROM said ORDER BY run, n DESC) AS last
-    WHERE runtime_run.id = last.run
-)
 INSERT INTO runtime_message (id, thread_id, run_id, role, text, complete, n, created_at)
 SELECT said.id, run.thread_id, run.id, 'assistant', said.text, said.complete, said.n, said.at
-FROM said JOIN runtime_run run ON run.id = said.run
-WHERE run.depth = 0
+FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::bool[], %s::int[], %s::timestamptz[])
+     AS said(id, run, text, complete, n, at)
+JOIN runtime_run run ON run.id = said.run
 ON CONFLICT DO NOTHING
 """
 _TOUCH_THREADS = """
@@ -122,15 +111,12 @@ WHERE runtime_toolcall.id = c.id
 _ORDER = (
     _INSERT_CHILDREN,
     _INSERT_EVENTS,
-    _START_RUNS,
-    _COUNT_USAGE,
+    _UPDATE_RUNS,
     _START_CALLS,
     _NAME_CHILDREN,
     _END_CALLS,
     _SAY,
     _WAIT_FOR_DECISIONS,
-    _PAUSE_RUNS,
-    _FINISH_RUNS,
     _TOUCH_THREADS,
 )
 
@@ -139,10 +125,31 @@ _WAITING = {"needs_review": "needs_review", "approval": "waiting_approval"}
 
 
 @dataclass(slots=True)
+class RunChange:
+    """What becomes of the row of a run, in the order of `_UPDATE_RUNS`; None leaves a column as it is."""
+
+    status: str | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    output: str | None = None
+    reason: str | None = None
+    error: str | None = None
+    detail: str | None = None
+    paused: bool = False
+
+    def finish(self, event: events.RunFinished, at: datetime) -> None:
+        self.status, self.reason, self.error, self.detail = event.status, event.reason, event.error, event.detail
+        self.finished_at = at
+
+
+@dataclass(slots=True)
 class Changes:
     """The rows of each statement, in the order in which the statements must run."""
 
     rows: dict[str, Values] = field(default_factory=lambda: defaultdict(list))
+    runs: dict[UUID, RunChange] = field(default_factory=lambda: defaultdict(RunChange))
     arguments: dict[UUID, str] = field(default_factory=dict)
 
     def add(self, root: UUID, logged: Logged) -> None:
@@ -155,17 +162,29 @@ class Changes:
     def _project(self, logged: Logged, of: Origin) -> None:
         match logged.event:
             case events.RunStarted():
-                self.rows[_START_RUNS].append((of.run, logged.at))
-            case events.RunFinished(status=status, reason=reason, error=error, detail=detail):
-                self.rows[_FINISH_RUNS].append((of.run, status, reason, error, detail, logged.at))
+                self.runs[of.run].status, self.runs[of.run].started_at = "running", logged.at
+            case events.RunFinished() as finished:
+                self.runs[of.run].finish(finished, logged.at)
                 if of.depth == 0:
                     self.rows[_TOUCH_THREADS].append((of.run,))
             case events.RunPaused(reason=reason) if of.depth == 0:
-                self.rows[_PAUSE_RUNS].append((of.run, _WAITING[reason]))
+                self.runs[of.run].status, self.runs[of.run].paused = _WAITING[reason], True
             case events.MessageFinished(message=message, text=text, complete=complete):
-                self.rows[_SAY].append((message, of.run, text, complete, logged.n, logged.at))
+                self.runs[of.run].output = text
+                if of.depth == 0:
+                    self.rows[_SAY].append((message, of.run, text, complete, logged.n, logged.at))
             case events.Usage(input_tokens=sent, output_tokens=got):
-                self.rows[_COUNT_USAGE].append((of.run, sent, got))
+                self.runs[of.run].input_tokens += sent
+                self.runs[of.run].output_tokens += got
+            case _:
+                self._project_call(logged, of)
+
+    def _project_call(self, logged: Logged, of: Origin) -> None:
+        match logged.event:
+            case events.ToolArguments(call=call, text=text):
+                self.arguments[call] = text
+            case events.ToolCalled(call=call, name=name, label=label, kind=kind, side_effect=effect):
+                self.rows[_START_CALLS].append((call, of.run, name, label, kind, effect, "", logged.n, logged.at))
             case events.DelegateStarted(call=call, child=child, task=task):
                 self.rows[_INSERT_CHILDREN].append(
                     (
@@ -182,15 +201,6 @@ class Changes:
                     )
                 )
                 self.rows[_NAME_CHILDREN].append((call, child.run))
-            case _:
-                self._project_call(logged, of)
-
-    def _project_call(self, logged: Logged, of: Origin) -> None:
-        match logged.event:
-            case events.ToolArguments(call=call, text=text):
-                self.arguments[call] = text
-            case events.ToolCalled(call=call, name=name, label=label, kind=kind, side_effect=effect):
-                self.rows[_START_CALLS].append((call, of.run, name, label, kind, effect, "", logged.n, logged.at))
             case events.ApprovalAsked(call=call):
                 self.rows[_WAIT_FOR_DECISIONS].append((call,))
             case events.ToolReturned(call=call, ok=ok, reason=reason, content=content, seconds=seconds):
@@ -199,6 +209,7 @@ class Changes:
 
     def statements(self) -> list[tuple[str, list[list[object]]]]:
         """Each statement with its columns as arrays."""
+        self.rows[_UPDATE_RUNS] = [(run, *astuple(change)) for run, change in self.runs.items()]
         self.rows[_START_CALLS] = [
             (*row[:6], self.arguments.pop(row[0], ""), *row[7:])  # type: ignore[call-overload]
             for row in self.rows[_START_CALLS]
