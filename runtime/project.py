@@ -1,6 +1,6 @@
 """What a batch of events changes: the log itself, and its projections Run, Message and ToolCall.
 
-All statements of a batch are one transaction, sent as one pipeline: one round trip, whatever the number of runs.
+All statements of a batch are one transaction, sent as one pipeline: two round trips, whatever the number of runs.
 """
 
 from collections import defaultdict
@@ -229,14 +229,14 @@ async def write(epochs: Mapping[UUID, int], batch: Sequence[Numbered], then: Seq
 
     Nothing is written for the others: another process has taken them over. `then` belongs to the same commit.
     """
-    async with store.connection() as connection, connection.transaction():
+    # BEGIN goes with the question, COMMIT with the answers: two round trips.
+    async with store.connection() as connection, connection.pipeline(), connection.transaction():
         cursor = await connection.execute(_OWN, (list(epochs), list(epochs.values())))
         owned = {row["id"] for row in await cursor.fetchall()}
         changes = Changes()
         for root, logged in batch:
             if root in owned:
                 changes.add(root, logged)
-        async with connection.pipeline():
-            for sql, values in [*changes.statements(), *(then if owned else ())]:
-                await connection.execute(sql, values)
+        for sql, values in [*changes.statements(), *(then if owned else ())]:
+            await connection.execute(sql, values)
     return owned

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 async def in_a_transaction() -> object:
-    async with store.connection() as connection, connection.transaction(), connection.pipeline():
+    async with store.connection() as connection, connection.pipeline(), connection.transaction():
         await connection.execute("SELECT 1, pg_sleep(0.002)")
         return await connection.execute("SELECT 2")
 
