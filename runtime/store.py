@@ -68,7 +68,8 @@ async def pool() -> Pool:
 
 async def drop_broken() -> None:
     """After the database was away: replace the connections that broke meanwhile."""
-    await (await pool()).check()
+    # Shielded: the pool takes a cancellation for a broken connection, and goes on.
+    await asyncio.shield((await pool()).check())
 
 
 async def close() -> None:

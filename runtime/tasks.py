@@ -1,6 +1,7 @@
 """What the background worker does. A task carries ids at most, and keeps no result: our own tables hold the state."""
 
 import asyncio
+import multiprocessing
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -15,6 +16,9 @@ WATCH_SECONDS = 55.0
 """How long a shift looks for runs that nobody runs; the schedule starts one every minute."""
 SHIFT_SECONDS = 240.0
 """Shorter than the queue's timeout: a shift that still has runs then hands them on to its successor."""
+STOPPING = multiprocessing.Event()
+"""Set by the worker when it is told to end, for the processes that it forked: a shift then lets go of its runs."""
+_LOOK_SECONDS = 0.25
 _SHIFT_LOCK = 7_241_002
 
 
@@ -43,14 +47,21 @@ async def _shift() -> bool:
     here.hub.start()  # a Stop from another process is heard at once
     loop = asyncio.get_running_loop()
     started = loop.time()
-    while loop.time() - started < (SHIFT_SECONDS if here.tasks else WATCH_SECONDS):
+    while loop.time() - started < (SHIFT_SECONDS if here.tasks else WATCH_SECONDS) and not STOPPING.is_set():
         await here.renew()
         await take_over(here)
-        if here.tasks:
-            await asyncio.wait(list(here.tasks.values()), timeout=runner.BEAT_SECONDS)
-        else:
-            await asyncio.sleep(min(runner.BEAT_SECONDS, WATCH_SECONDS))
+        await _beat(here)
     return bool(here.tasks)
+
+
+async def _beat(here: runner.Runner) -> None:
+    """Until it is time to renew leases, all runs have ended, or the worker ends."""
+    looks = int(min(runner.BEAT_SECONDS, WATCH_SECONDS) / _LOOK_SECONDS)
+    had = bool(here.tasks)
+    for _ in range(looks):
+        if STOPPING.is_set() or (had and not here.tasks):
+            return
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 @asynccontextmanager

@@ -4,15 +4,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from config.env import CHECKOUT
 from config.family import die_with_parent
 
-WEB_PATIENCE = 45.0
-"""Seconds between asking the web process to end and ending it: calls that act may finish (`runtime.runner`)."""
-WORKER_PATIENCE = 8.0
-"""The worker does not interrupt its shift; what it runs goes on elsewhere."""
+PATIENCE = 45.0
+"""Seconds between asking a process to end and ending it: its runs may finish calls that act (`runtime.runner`)."""
 LONGEST_BACKOFF = 30.0
 
 
@@ -36,7 +34,7 @@ class Supervisor:
         try:
             return self._watch(on_start)
         finally:
-            end({self.worker: WORKER_PATIENCE, self.web: WEB_PATIENCE})
+            end([self.web, self.worker], PATIENCE)
 
     def _stop(self, number: int, frame: object) -> None:
         self.stopping = True
@@ -69,13 +67,13 @@ def start(command: Sequence[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=CHECKOUT, preexec_fn=die_with_parent)  # noqa: PLW1509 - no threads here
 
 
-def end(patience: Mapping[subprocess.Popen[bytes], float]) -> None:
-    for process in patience:
+def end(processes: Sequence[subprocess.Popen[bytes]], seconds: float) -> None:
+    for process in processes:
         process.terminate()
-    asked = time.monotonic()
-    for process, seconds in patience.items():
+    deadline = time.monotonic() + seconds
+    for process in processes:
         try:
-            process.wait(max(asked + seconds - time.monotonic(), 0))
+            process.wait(max(deadline - time.monotonic(), 0))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -20,7 +20,13 @@ def slow() -> subprocess.Popen[bytes]:
     return process
 
 
-def test_each_process_is_given_its_own_time_to_end():
-    hurried, patient = slow(), slow()
-    end({hurried: 0.2, patient: 20.0})
-    assert (hurried.returncode, patient.returncode) == (-9, 7)
+def test_processes_are_given_time_to_end():
+    process = slow()
+    end([process], 20.0)
+    assert process.returncode == 7
+
+
+def test_processes_that_take_longer_are_ended():
+    process = slow()
+    end([process], 0.2)
+    assert process.returncode == -9

@@ -51,3 +51,22 @@ def test_whoever_is_cancelled_leaves_no_connection_behind_that_answers_with_noth
             await asyncio.gather(*(in_a_transaction() for _ in range(store.POOL_SIZE)))
 
     running(all_of_it)
+
+
+def test_whoever_is_cancelled_while_connections_are_checked_does_not_go_on():
+    """The pool takes it for a broken connection; a process that ends would wait for its listener for ever."""
+
+    async def cancelled_after(turns: int) -> None:
+        await store.fetch("SELECT 1")
+        checking = asyncio.ensure_future(store.drop_broken())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        told = checking.cancel()
+        await asyncio.wait([checking])
+        assert not told or checking.cancelled(), f"cancelled after {turns} turns"
+
+    async def all_of_it() -> None:
+        for turns in range(12):
+            await cancelled_after(turns)
+
+    running(all_of_it)

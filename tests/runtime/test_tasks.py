@@ -15,6 +15,7 @@ from runtime import execute, runner, tasks
 from runtime.models import Run
 from runtime.record import NUMBERS_LEFT_FREE
 from tests import world
+from tests.chaos.watching import until
 from tests.dying import die_at, is_text, scripted_agent
 from tests.loop import running
 from tests.scripted import ScriptedModel
@@ -58,3 +59,22 @@ def test_a_run_that_the_worker_goes_on_with_is_stopped_from_another_process_with
             shift.result()
 
     assert Run.objects.get().status == "cancelled"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_is_told_to_end_lets_go_of_its_runs(model: ScriptedModel):
+    agent = scripted_agent(model, "Poet")
+    model.says(["word "] * 400, delay=0.02, times=None)
+    died = die_at(agent.slug, is_text())
+    try:
+        with ThreadPoolExecutor(1) as worker:
+            shift = worker.submit(asyncio.run, tasks._work())
+            until(lambda: Run.objects.exclude(owner_process=None).exists(), 10, "nobody went on with it")
+            before = Run.objects.get().attempts
+            tasks.STOPPING.set()
+            assert shift.result(timeout=runner.DRAIN_SECONDS + 3)
+    finally:
+        tasks.STOPPING.clear()
+
+    run = Run.objects.get()
+    assert (run.status, run.attempts, run.owner_process) == ("running", before - 1, None)
