@@ -65,7 +65,7 @@ def test_a_run_that_the_worker_goes_on_with_is_stopped_from_another_process_with
 def test_a_worker_that_is_told_to_end_lets_go_of_its_runs(model: ScriptedModel):
     agent = scripted_agent(model, "Poet")
     model.says(["word "] * 400, delay=0.02, times=None)
-    died = die_at(agent.slug, is_text())
+    die_at(agent.slug, is_text())
     try:
         with ThreadPoolExecutor(1) as worker:
             shift = worker.submit(asyncio.run, tasks._work())
