@@ -214,3 +214,13 @@ def test_the_worker_tidies_up_every_minute(keeps, monkeypatch):
     import_string("runtime.tasks.housekeeping")()
 
     assert not Event.objects.exists()
+
+
+def test_what_is_written_of_a_run_while_its_conversation_is_deleted_goes_with_it():
+    """Django deletes what it has seen; the rest would keep the conversation, with an error."""
+    house = world.house()
+    ask(world.actor_of(house.linus), "concierge", QUESTION)
+
+    running(lambda: store.fetch("DELETE FROM runtime_thread"))
+
+    assert not any(rows.objects.exists() for rows in (Thread, Run, Message, ToolCall, Event))
