@@ -1,12 +1,10 @@
-"""R12, R13: Stop and a right that is taken away work at once, wherever the run is."""
+"""R12: Stop works at once, wherever the run is."""
 
 import asyncio
 import time
-from collections.abc import Callable
 
 import pytest
 
-from agents_admin.models import Agent, ApiKey
 from runtime import events, store
 from runtime.models import Run
 from tests import world
@@ -20,7 +18,8 @@ from tests.scripted import ScriptedModel
 from tests.web.api_client import scripted_agent
 
 STOPPED_WITHIN = 1.0
-CLOSED_WITHIN = 5.0
+TIMES = 5
+"""A connection that is left open shows once in six."""
 
 
 @pytest.fixture
@@ -42,8 +41,8 @@ def test_stop_reaches_three_levels_down_also_from_another_process(
 ):
     webs = [town.web(), town.web()]
     here, there = (web.answers().url for web in webs)
-    took = [stopped(model, key, here, posted_to) for posted_to in (here, there)]
-    figure("R12", f"Stop, three levels down: {took[0]:.2f} s, posted to another process {took[1]:.2f} s")
+    took = {url: max(stopped(model, key, here, url) for _ in range(TIMES)) for url in (here, there)}
+    figure("R12", f"Stop, three levels down: {took[here]:.2f} s, posted to another process {took[there]:.2f} s")
 
 
 def stopped(model: ScriptedModel, key: str, url: str, posted_to: str) -> float:
@@ -78,36 +77,3 @@ def stopped(model: ScriptedModel, key: str, url: str, posted_to: str) -> float:
 def until_talking(model: ScriptedModel) -> None:
     until(lambda: model.open_streams > 0, 20, "the model was not asked")
     time.sleep(0.3)
-
-
-@pytest.fixture
-def talker(transactional_db: None, model: ScriptedModel):
-    """Talks for some seconds, then wants the clock, then would talk again."""
-    agent = scripted_agent(model, "Talker", audience="signed-in")
-    world.give(agent, world.tool("clock", audience="everyone"))
-    model.when(after_tool=False).calls("clock", {}, text=["and so on "] * 100, delay=0.1)
-    model.says("This must never be asked for.", times=None)
-    return agent
-
-
-def nobody_may(agent: Agent) -> None:
-    Agent.objects.filter(pk=agent.pk).update(audience="chosen")
-
-
-def agent_off(agent: Agent) -> None:
-    Agent.objects.filter(pk=agent.pk).update(enabled=False)
-
-
-def key_off(agent: Agent) -> None:
-    ApiKey.objects.update(enabled=False)
-
-
-def person_off(agent: Agent) -> None:
-    type(world.linus()).objects.filter(username="linus").update(is_active=False)
-
-
-TAKEN_AWAY: list[Callable[[Agent], None]] = [nobody_may, agent_off, key_off, person_off]
-
-
-def test_a_right_that_is_taken_away_ends_streams_and_steps(town: Town, model: ScriptedModel, key: str):
-    """One run for each way of losing the right, on agents of their own."""
