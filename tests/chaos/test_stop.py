@@ -19,7 +19,7 @@ from tests.web.api_client import scripted_agent
 
 STOPPED_WITHIN = 1.0
 TIMES = 5
-"""A connection that is left open shows once in six."""
+"""A connection that is left open does not show each time."""
 
 
 @pytest.fixture
