@@ -12,6 +12,7 @@ class Server:
         self.answers: dict[str, bytes] = {}
         self.requests: list[str] = []
         self.connections = 0
+        self.breaks_off = False
         self.asked = asyncio.Event()
         self.left = asyncio.Event()
         self.port = 0
@@ -26,6 +27,8 @@ class Server:
                 )
                 self.requests.append(text + (await reader.readexactly(length)).decode())
                 self.asked.set()
+                if self.breaks_off:
+                    break
                 writer.write(self.answers.get(text.split()[1], answer(b"no such page", status="404 Not Found")))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):

@@ -62,7 +62,8 @@ class _Guard(httpx.AsyncBaseTransport):
         self._sessions: dict[str, aiohttp.ClientSession] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        url = URL(str(check_url(request.url)), encoded=True)
+        with _errors_of_httpx():
+            url = URL(str(check_url(request.url)), encoded=True)
         host, port = url.raw_host or "", url.port or 0
         if as_address(host_name(host)):  # such a host is connected to without being looked up
             await self._resolvers[url.scheme].look_up(host, port)
@@ -89,13 +90,15 @@ class _Guard(httpx.AsyncBaseTransport):
                 use_dns_cache=False,
                 ssl=httpx.create_ssl_context(trust_env=False) if scheme == "https" else False,
             )
-            self._sessions[scheme] = aiohttp.ClientSession(
+            session = self._sessions[scheme] = aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trust_env=False,
                 skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent", "Content-Type"),
             )
+            # It would send a GET again that broke off, and a tool's GET may act. There is no argument for it.
+            session._retry_connection = False
         return self._sessions[scheme]
 
     async def aclose(self) -> None:
@@ -132,6 +135,8 @@ def _errors_of_httpx() -> Iterator[None]:
         raise httpx.UnsupportedProtocol(str(error)) from error
     except (aiohttp.ClientConnectionError, OSError) as error:
         raise httpx.ReadError(str(error)) from error
+    except ValueError as error:  # a header or an address that can't be written down
+        raise httpx.LocalProtocolError(str(error)) from error
     except aiohttp.ClientError as error:
         raise httpx.RemoteProtocolError(str(error)) from error
 

@@ -280,6 +280,26 @@ async def test_an_answer_that_is_broken_off_leaves_no_connection_open(server, tu
             await server.left.wait()
 
 
+async def test_nothing_is_sent_twice_when_the_service_breaks_off(server):
+    """A GET may act, too: on a kept connection as well, nobody knows how far the first one came."""
+    server.answers["/"] = answer(b"kept")
+    async with guarded() as http:
+        url = f"http://shop.internal:{server.port}"
+        assert (await http.get(url)).text == "kept"
+        server.breaks_off = True
+        with pytest.raises(FetchError):
+            await fetch(http, http.build_request("GET", f"{url}/act"))
+    assert len(server.requests) == 2
+
+
+async def test_a_header_that_can_t_be_sent_ends_in_words(server):
+    async with guarded() as http:
+        request = http.build_request("GET", f"http://shop.internal:{server.port}/", headers={"X-Key": "a\r\nb"})
+        with pytest.raises(FetchError):
+            await fetch(http, request)
+    assert server.requests == []
+
+
 async def test_tls_names_the_host_and_its_certificate_is_checked(tmp_path: Path, monkeypatch):
     names: list[str | None] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
