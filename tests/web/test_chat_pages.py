@@ -5,9 +5,13 @@ import uuid
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
 
+from runtime import execute
 from runtime.models import Run, Thread
 from tests import world
+from tests.loop import running
 from tests.scripted import ScriptedModel
 from tests.web.chat_client import HTMX, Chat, a_thread, desk, stream_of, until_stored
 
@@ -229,3 +233,24 @@ def test_only_posts_with_their_token_change_anything(site: str) -> None:
             assert chat.http.get(address).status_code == 405
             assert chat.post(address, token="x" * 64).status_code == 403
     assert Thread.objects.get().title == "Holidays"
+
+
+def test_an_answer_that_is_there_at_once_is_shown(model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model was so fast that the run had ended before the page of its turn was made."""
+    desk(model)
+    model.says("Done already.")
+    start = execute.start
+
+    async def start_and_end(*given: Any) -> execute.Started:
+        started = await start(*given)
+        assert await execute.wait(started.run, 10)
+        return started
+
+    async def send() -> str:
+        person = AsyncClient()
+        await person.aforce_login(await sync_to_async(world.linus)())
+        form = {"agent": "desk", "text": "Hello"}
+        return (await person.post("/chat/send/", form, headers=HTMX)).content.decode()
+
+    monkeypatch.setattr(execute, "start", start_and_end)
+    assert stream_of(running(send)).endswith("?after=0")

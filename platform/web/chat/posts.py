@@ -20,7 +20,10 @@ async def post(actor: Actor, form: QueryDict) -> Run:
     retry = form.get("retry")
     asked = await _retried(actor, retry) if retry else _typed(form)
     started = await execute.start(actor, asked)
-    return await Run.objects.for_actor(actor).select_related("thread").aget(pk=started.run)
+    run = await Run.objects.for_actor(actor).select_related("thread").filter(pk=started.run).afirst()
+    if run is None:  # another tab deleted the conversation just now
+        raise _missing("conversation")
+    return run
 
 
 def _typed(form: QueryDict) -> execute.Request:

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
-from runtime.events import TERMINAL, Logged, Origin, RunFinished, Status, ends
+from runtime.events import TERMINAL, Event, Logged, Origin, RunFinished, Status, ends
 from runtime.models import Run
 from web.chat.patches import Document, Patch, shown
 from web.chat.render import ChatRenderer
@@ -45,18 +45,26 @@ class _Head:
 
 def turn(root: Run, log: Sequence[Logged], places: Places) -> Turn:
     """The turn of a root run; `log` holds its events so far, all of them or only what a later reader needs."""
-    context = {"run": root.pk, "said": root.input, "agent": root.agent_label}
-    document = Document(render_to_string("chat/turn.html", context))
-    renderer = ChatRenderer(_Head(root.pk, root.thread_id), decides=places.decides)
     events = [logged.event for logged in log]
     if root.status in TERMINAL and not any(map(ends, events)):
         events.append(_ending(root))
+    return _shown(root, events, places, after=log[-1].n if log else 0)
+
+
+def begun(root: Run, places: Places) -> Turn:
+    """The turn of a run that was started just now. It may have ended meanwhile: its stream says everything."""
+    return _shown(root, (), places, after=0)
+
+
+def _shown(root: Run, events: Sequence[Event], places: Places, after: int) -> Turn:
+    context = {"run": root.pk, "said": root.input, "agent": root.agent_label}
+    document = Document(render_to_string("chat/turn.html", context))
+    renderer = ChatRenderer(_Head(root.pk, root.thread_id), decides=places.decides)
     for event in events:
         for patch in renderer.patches(event):
             document.apply(patch)
     is_open = not any(map(ends, events))
     if is_open:
-        after = log[-1].n if log else 0
         stream = render_to_string("chat/stream.html", {"stream": places.stream(root.pk, after)})
         document.apply(Patch(f"x-{root.pk}", stream))
     return Turn(root.pk, mark_safe(shown(str(document))), is_open)  # noqa: S308 - made of escaped templates

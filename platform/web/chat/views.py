@@ -22,7 +22,7 @@ from web.chat import history
 from web.chat.places import PLACES
 from web.chat.posts import post
 from web.chat.refusals import in_place
-from web.chat.turns import turn
+from web.chat.turns import begun
 from web.errors import STATUS
 from web.http import UserRequest
 from web.sse import stream_response
@@ -67,7 +67,7 @@ async def send(request: UserRequest) -> HttpResponse:
         return redirect("chat-thread", run.thread_id)
     is_new = not request.POST.get("thread") and "retry" not in request.POST
     context = {
-        "turn": turn(run, (), PLACES),
+        "turn": begun(run, PLACES),
         "thread": run.thread,
         "stop": PLACES.stop(run.pk),
         "is_new": is_new,

@@ -23,7 +23,7 @@ from runtime.models import Run, Thread
 from runtime.resolve import AgentCard, agents_for
 from web.chat import history
 from web.chat.posts import post
-from web.chat.turns import turn
+from web.chat.turns import begun
 from web.sse import stream_response
 from web.widget import quota, row
 from web.widget.visit import Visit, for_visitors
@@ -105,7 +105,7 @@ async def send(request: HttpRequest, visit: Visit) -> HttpResponse:
         await quota.give_back(visit.widget, limits)
         raise
     places = WidgetPlaces(visit.widget.id)
-    context = {"turn": turn(run, (), places), "thread": run.thread, "stop": places.stop(run.pk)}
+    context = {"turn": begun(run, places), "thread": run.thread, "stop": places.stop(run.pk)}
     return render(request, "chat/sent.html", context)
 
 
