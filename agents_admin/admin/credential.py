@@ -58,6 +58,7 @@ class CredentialAdmin(ModelPage):
     list_filter = ("kind",)
     search_fields = ("name", "slug")
     prepopulated_fields: ClassVar[dict[str, Any]] = {"slug": ("name",)}
+    never_shown = ("secret",)
     next_step = (
         "A credential is a secret that a tool sends along, such as a token. Add one when a web service asks for it."
     )

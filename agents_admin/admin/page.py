@@ -69,6 +69,8 @@ class ModelPage(PlainFields, ModelAdmin):
     warn_unsaved_form = True
     next_step = ""
     """What to do when the list is empty."""
+    never_shown: ClassVar[tuple[str, ...]] = ()
+    """Fields of the form that a page to look at leaves out: Django would show what the row holds, secrets included."""
 
     class Media:
         js = ("js/admin-forms.js",)
@@ -102,6 +104,15 @@ class ModelPage(PlainFields, ModelAdmin):
                     if form.prefix == refused.prefix:
                         form.add_error(None, refused.errors)
         return formsets, inlines
+
+    def get_fieldsets(self, request: HttpRequest, obj: models.Model | None = None) -> Any:
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        return [
+            (title, options | {"fields": [name for name in options["fields"] if name not in self.never_shown]})
+            for title, options in fieldsets
+        ]
 
     def row_or_404(self, request: HttpRequest, object_id: str) -> Any:
         row = self.get_object(request, unquote(object_id))

@@ -23,6 +23,7 @@ class UserAdmin(DjangoUserAdmin, ModelPage):  # type: ignore[misc]
     change_password_form = AdminPasswordChangeForm
     list_display = ("username", "first_name", "last_name", "is_active", "is_staff", "is_superuser")
     autocomplete_fields = ("groups",)
+    never_shown = ("password",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
         own = ("last_login", "date_joined")

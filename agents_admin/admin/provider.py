@@ -51,6 +51,7 @@ class ProviderAdmin(ModelPage):
         "A provider is where language models are served: OpenAI, or any server that speaks its protocol. Add one."
     )
     actions_detail = ("test_connection",)
+    never_shown = ("api_key",)
     fieldsets = (
         (None, {"fields": ("name", "slug", "kind", "base_url", "api_key", "enabled")}),
         ("How long to wait", {"fields": ("timeout_seconds", "idle_seconds")}),
