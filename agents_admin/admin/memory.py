@@ -53,7 +53,7 @@ class MemoryAdmin(ModelPage):
     def documents_ready(self, memory: Any) -> int:
         return int(memory.document_count)
 
-    @action(description="Try a search", permissions=("view",), icon="search")  # type: ignore[untyped-decorator]
+    @action(description="Try a search", permissions=("view", "agents_admin.view_document"), icon="search")  # type: ignore[untyped-decorator]
     def try_search(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Shows what an agent would find. Reads only, so it is a GET."""
         memory = self.row_or_404(request, object_id)
@@ -77,14 +77,16 @@ class DocumentAdmin(ModelPage):
     search_fields = ("title", "memory__name")
     autocomplete_fields = ("memory",)
     readonly_fields = ("state", "reason", "passages")
+    never_shown = ("upload",)
     next_step = "A document is text that agents find passages in. Make a memory first, then add documents to it."
+    fieldsets = ((None, {"fields": ("memory", "title", "upload", "text")}),)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).defer("text").annotate(chunk_count=Count("chunks"))
 
     def get_fieldsets(self, request: HttpRequest, obj: Document | None = None) -> list[Any]:
         found = [("What agents can find", {"fields": ("state", "reason", "passages")})] if obj else []
-        return [(None, {"fields": ("memory", "title", "upload", "text")}), *found]
+        return [*super().get_fieldsets(request, obj), *found]
 
     @admin.display(description="passages", ordering="chunk_count")
     def passages(self, document: Any) -> int:

@@ -105,7 +105,7 @@ class ModelPage(PlainFields, ModelAdmin):
                         form.add_error(None, refused.errors)
         return formsets, inlines
 
-    def get_fieldsets(self, request: HttpRequest, obj: models.Model | None = None) -> Any:
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         fieldsets = super().get_fieldsets(request, obj)
         if obj is None or self.has_change_permission(request, obj):
             return fieldsets

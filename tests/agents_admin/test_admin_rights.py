@@ -46,3 +46,22 @@ def test_nobody_sees_the_hash_of_a_password(looker):
     assert world.linus().password not in page
     client = looker(("view_user", "auth", "user"), ("change_user", "auth", "user"))
     assert world.ada().password not in text(client.get(change(world.ada())))
+
+
+def test_passages_are_shown_to_those_who_may_view_documents(looker):
+    handbook = world.memory("Handbook", {"Leave": world.LEAVE})
+    search = reverse("admin:agents_admin_memory_try_search", args=[handbook.pk])
+    memories, documents = ("view_memory", "agents_admin", "memory"), ("view_document", "agents_admin", "document")
+    assert looker(memories).get(search, {"q": "annual leave"}).status_code == 403
+    assert "Try a search" not in text(looker(memories).get(change(handbook)))
+    assert "28 days" in text(looker(memories, documents).get(search, {"q": "annual leave"}))
+    assert "Add a document" not in text(looker(memories, documents).get(change(handbook)))
+
+
+def test_who_may_only_look_at_a_tool_reads_its_settings(looker):
+    row = {"name": "order_id", "in": "path", "required": True}
+    settings = {"url": "https://shop.example/orders/{order_id}", "parameters": [row]}
+    order_status = world.tool("http", name="Order status", settings=settings)
+    page = text(looker(("view_tool", "agents_admin", "tool")).get(change(order_status)))
+    assert "Address: https://shop.example/orders/{order_id}" in page
+    assert "Parameters: in path, name order_id, required yes" in page
