@@ -9,8 +9,11 @@ from agents_admin.models import Agent
 
 @transaction.atomic
 def duplicate(agent: Agent) -> Agent:
-    """A new agent with the same tools, memories, roster and audience; switched off, so nobody meets it unfinished."""
-    copy = Agent.objects.get(pk=agent.pk)
+    """A new agent with the same tools, memories, roster and audience; switched off, so nobody meets it unfinished.
+
+    Raises Agent.DoesNotExist when it was deleted meanwhile, and ValidationError when its roster goes too deep as it is.
+    """
+    copy = Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)  # two copies at once get two slugs
     copy.pk = None
     copy._state.adding = True
     copy.name = f"{agent.name[:90]} (copy)"

@@ -1,9 +1,11 @@
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.db.models import Count
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from unfold.decorators import action, display
 from unfold.enums import ActionVariant
@@ -126,7 +128,13 @@ class AgentAdmin(ModelPage):
         },
     )
     def copy(self, request: HttpRequest, form: BaseDialogForm, object_id: str) -> HttpResponse:
-        made = duplicate(self.row_or_404(request, object_id))
+        try:
+            made = duplicate(self.row_or_404(request, object_id))
+        except Agent.DoesNotExist:
+            raise Http404 from None
+        except ValidationError as error:
+            self.message_user(request, f"No copy was made. {' '.join(error.messages)}", messages.ERROR)
+            return after_dialog(request, reverse("admin:agents_admin_agent_changelist"))
         self.log_addition(request, made, [{"added": {}}])
         return after_dialog(request, reverse("admin:agents_admin_agent_change", args=(made.pk,)))
 
@@ -141,8 +149,9 @@ class AgentAdmin(ModelPage):
         },
     )
     def switch(self, request: HttpRequest, form: BaseDialogForm, object_id: str) -> HttpResponse:
-        agent = self.row_or_404(request, object_id)
-        agent.enabled = not agent.enabled
-        agent.save(update_fields=["enabled"])
+        with transaction.atomic():
+            agent = self.row_or_404(request, object_id)
+            agent.enabled = not agent.enabled
+            agent.save(update_fields=["enabled"])
         self.log_change(request, agent, [{"changed": {"fields": ["enabled"]}}])
         return after_dialog(request, reverse("admin:agents_admin_agent_changelist"))

@@ -7,7 +7,7 @@ from django.contrib import admin, messages
 from django.contrib.admin import ActionLocation
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import FieldDoesNotExist, ValidationError
-from django.db import IntegrityError, models
+from django.db import IntegrityError, models, transaction
 from django.forms import BaseInlineFormSet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
@@ -114,6 +114,23 @@ class ModelPage(PlainFields, ModelAdmin):
             for title, options in fieldsets
         ]
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """What is about to be saved is locked before it is read, so that of two saves at once none undoes the other's
+        with values that it had read before."""
+        row = super().get_object(request, object_id, from_field)
+        if row is None or request.method != "POST" or not transaction.get_connection().in_atomic_block:
+            return row
+        self.opts.model._default_manager.select_for_update(no_key=True).filter(pk=row.pk).first()
+        return super().get_object(request, object_id, from_field)
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> Any:
+        """What came to refer to the row while it was deleted (IntegrityError) goes with it, or keeps it, at the second
+        look."""
+        try:
+            return super().delete_view(request, object_id, extra_context)
+        except IntegrityError:
+            return super().delete_view(request, object_id, extra_context)
+
     def row_or_404(self, request: HttpRequest, object_id: str) -> Any:
         row = self.get_object(request, unquote(object_id))
         if row is None:
@@ -146,8 +163,14 @@ class ModelPage(PlainFields, ModelAdmin):
         return admin.ModelAdmin.get_action_choices(self, request, choices, action_location)
 
     def response_action(self, request: HttpRequest, queryset: models.QuerySet[Any], **kwargs: Any) -> Any:
+        """All of what was chosen, or nothing; after somebody else's save in between it is looked at once more."""
         try:
-            return super().response_action(request, queryset, **kwargs)
+            try:
+                with transaction.atomic():
+                    return super().response_action(request, queryset, **kwargs)
+            except IntegrityError:
+                with transaction.atomic():
+                    return super().response_action(request, queryset, **kwargs)
         except (ValueError, ValidationError):
             self.message_user(request, "What was chosen can't be found. Nothing was changed.", messages.WARNING)
             return None
