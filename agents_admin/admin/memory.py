@@ -5,19 +5,29 @@ from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from unfold.decorators import action
+from unfold.forms import PaginationInlineFormSet
 
 from agents_admin.admin.page import ModelPage, TablePart
 from agents_admin.document_form import DocumentForm
 from agents_admin.ingest import ingest
 from agents_admin.models import Document, Memory
 from agents_admin.search_memory import search
-from agents_admin.text import clean
 
 _MAX_QUERY = 1_000
 
 
+class PagedFormSet(PaginationInlineFormSet):
+    def get_page_num(self) -> int:
+        """Unfold's takes “²” for a number."""
+        try:
+            return int(super().get_page_num())
+        except ValueError:
+            return 1
+
+
 class DocumentInline(TablePart):
     model = Document
+    formset = PagedFormSet
     template_before = "admin/parts/add_document.html"
     fields = ("title", "state", "reason", "updated_at")
     readonly_fields = fields
@@ -57,7 +67,7 @@ class MemoryAdmin(ModelPage):
     def try_search(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Shows what an agent would find. Reads only, so it is a GET."""
         memory = self.row_or_404(request, object_id)
-        query = clean(request.GET.get("q", ""))[:_MAX_QUERY]
+        query = request.GET.get("q", "")[:_MAX_QUERY]
         context = self.admin_site.each_context(request) | {
             "title": f"Try a search: {memory.name}",
             "opts": self.opts,

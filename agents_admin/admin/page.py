@@ -1,20 +1,22 @@
-"""What every page of the admin does: clean what was posted, turn a refusal while saving into words at the row, and
-lead on from an empty list."""
+"""What every page of the admin does: turn a refusal while saving into words at the row, answer a search that can't be
+understood, and lead on from an empty list."""
 
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin import ActionLocation
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import FieldDoesNotExist, ValidationError
-from django.db import IntegrityError, models, transaction
+from django.db import DataError, IntegrityError, models, transaction
 from django.forms import BaseInlineFormSet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 from unfold.mixins import FormFieldModelAdminMixin
 from unfold.widgets import UnfoldAdminExpandableTextareaWidget
 
-from agents_admin.text import clean
+# What Django lets an address ask for, and only the database or a field finds out that it can't be: `name__regex=(`.
+_NOT_UNDERSTOOD = (DataError, ValueError, LookupError, OverflowError, IncorrectLookupParameters)
 
 
 class SaveRefused(Exception):  # noqa: N818 - what happened, not a mistake of ours
@@ -84,8 +86,6 @@ class ModelPage(PlainFields, ModelAdmin):
     ) -> Any:
         """A refused save was rolled back whole; the form is then shown again with the reason. Somebody else's save in
         between (IntegrityError) shows as an ordinary error of the second look."""
-        if request.method == "POST":
-            request.POST = cleaned_post(request.POST)  # type: ignore[assignment]
         try:
             return super().changeform_view(request, object_id, form_url, extra_context)
         except SaveRefused as refused:
@@ -138,22 +138,19 @@ class ModelPage(PlainFields, ModelAdmin):
         return row
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """What the address fills in; ids that can't be any are left out."""
+        """What the address fills in; ids that can't be any are left out, and times, which have two inputs."""
         given = super().get_changeform_initial_data(request)
         return {name: value for name, value in given.items() if self._can_be(name, value)}
 
     def _can_be(self, name: str, value: Any) -> bool:
         try:
-            related = self.opts.get_field(name).related_model
+            field = self.opts.get_field(name)
             for each in value if isinstance(value, list) else [value]:
-                if related:
-                    related._meta.pk.to_python(each)
+                if field.related_model:
+                    field.related_model._meta.pk.to_python(each)
         except (FieldDoesNotExist, ValidationError):
             return False
-        return True
-
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        return super().get_search_results(request, queryset, clean(search_term))
+        return not isinstance(field, models.DateTimeField)
 
     def get_action_choices(
         self, request: HttpRequest, default_choices: Any = None, action_location: Any = ActionLocation.CHANGE_LIST
@@ -177,18 +174,16 @@ class ModelPage(PlainFields, ModelAdmin):
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """`next_step` for the list's template: only when nothing was searched or filtered."""
-        changelist = super().get_changelist_instance(request)
+        try:
+            changelist = super().get_changelist_instance(request)
+            len(changelist.result_list)  # asks the database
+        except _NOT_UNDERSTOOD:
+            self.message_user(
+                request, "This search or filter can't be understood. Here is everything.", messages.WARNING
+            )
+            raise IncorrectLookupParameters from None
         changelist.next_step = "" if request.GET or changelist.result_count else self.next_step
         return changelist
-
-
-def cleaned_post(post: QueryDict) -> QueryDict:
-    """The same values with `clean` text."""
-    result = QueryDict(mutable=True, encoding=post.encoding)
-    for key, values in post.lists():
-        result.setlist(clean(key), [clean(str(value)) for value in values])
-    result._mutable = False
-    return result
 
 
 def after_dialog(request: HttpRequest, url: str) -> HttpResponse:

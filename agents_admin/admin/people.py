@@ -5,10 +5,10 @@ from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
 from django.db import models
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from agents_admin.admin.page import ModelPage, cleaned_post
+from agents_admin.admin.page import ModelPage
 
 _RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
@@ -34,11 +34,6 @@ class UserAdmin(DjangoUserAdmin, ModelPage):  # type: ignore[misc]
 
     def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         return super().has_delete_permission(request, obj) and _may_touch(request, obj)
-
-    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002
-        if request.method == "POST":
-            request.POST = cleaned_post(request.POST)  # type: ignore[assignment]
-        return super().user_change_password(request, id, form_url)
 
 
 @admin.register(Group)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests import world
-from tests.admin_page import add, change, fields, refused, saved, submit
+from tests.admin_page import add, change, fields, refused, saved, submit, text
 
 pytestmark = pytest.mark.django_db
 HOSTILE = "a\0b {{x}} {% include 'x' %} {name} <script>alert(1)</script> שלום \u202e 🦉"
@@ -66,7 +66,38 @@ def test_an_address_of_no_row_is_not_found(ada, bad):
         "/admin/search/?s=agent&page=x",
         "/admin/search/?s=agent&page=99",
         "/admin/auth/user/?q=%00",
+        "/admin/agents_admin/apikey/add/?expires_at=soon",
     ],
 )
 def test_a_strange_address_is_answered(ada, address):
     assert ada.get(address).status_code < 500
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "filtered",
+    [
+        "agents_admin/agent/?name__regex=(",
+        "agents_admin/agent/?name__range=a",
+        "agents_admin/tool/?slug__iregex=*",
+        "runtime/run/?created_at__year=0",
+        "runtime/run/?created_at__year=99999999999",
+        "auth/user/?q=%22&last_login__gte=soon",
+    ],
+)
+def test_a_filter_that_makes_no_sense_shows_everything_and_says_so(ada, filtered):
+    page = ada.get(f"/admin/{filtered}", follow=True)
+    assert page.status_code == 200
+    assert "be understood. Here is everything." in text(page)
+
+
+@pytest.mark.parametrize("name", ["q", "o", "_changelist_filters", "name__contains"])
+def test_lone_surrogates_in_an_address_are_answered(ada, name):
+    """Some character sets that a request may name can write them."""
+    odd = {"QUERY_STRING": f"{name}=\\ud800", "CONTENT_TYPE": "text/plain; charset=raw_unicode_escape"}
+    assert ada.generic("GET", "/admin/agents_admin/agent/", **odd).status_code < 500
+
+
+def test_a_page_of_documents_is_a_number(ada):
+    handbook = world.memory("Handbook", {"Leave": world.LEAVE})
+    assert ada.get(change(handbook), {"documents-page": "\u00b2"}).status_code == 200
