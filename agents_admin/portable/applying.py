@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, connection, transaction
 
 from agents_admin.portable import values
 from agents_admin.portable.links import AFTER, prune, save_lines
@@ -14,6 +14,9 @@ from agents_admin.portable.reading import Group, Scalar, read
 from agents_admin.portable.rows import save_row
 from agents_admin.portable.sections import LINKS, SECTIONS, VERSION, VERSION_KEY
 from agents_admin.portable.work import Work
+
+_LOCK = 7_241_004
+"""Postgres advisory lock: of two bundles at once, the second sees the rows of the first."""
 
 type _Rows = list[tuple[Any, Group]]
 
@@ -31,6 +34,7 @@ def apply(path: Path, environ: Mapping[str, str]) -> Applied:
         bundle = values.group(read(path, environ), (VERSION_KEY, *(section.name for section in SECTIONS)))
         _check_version(bundle)
         with transaction.atomic():
+            _wait_for_others()
             work = Work(path.absolute().parent)
             rows, counts = _save_rows(work, bundle)
             _save_links(work, rows)
@@ -39,7 +43,16 @@ def apply(path: Path, environ: Mapping[str, str]) -> Applied:
     except BundleError as error:
         error.file = str(path)
         raise
+    except IntegrityError:
+        clash = refuse(1, "", "Somebody made or deleted one of these rows at the same moment. Apply the bundle again.")
+        clash.file = str(path)
+        raise clash from None
     return Applied(counts)
+
+
+def _wait_for_others() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
 
 
 def _check_version(bundle: Group) -> None:
