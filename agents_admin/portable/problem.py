@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agents_admin.text import clean
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -23,10 +25,11 @@ class BundleError(Exception):
 
     def __str__(self) -> str:
         ordered = sorted(self.problems, key=lambda problem: problem.line)
-        return "\n".join(
+        lines = (
             f"{self.file}:{problem.line}: " + ": ".join(part for part in (problem.field, problem.message) if part)
             for problem in ordered
         )
+        return clean("\n".join(lines))  # a name in it may be what a terminal can't write
 
 
 def refuse(line: int, field: str, message: str) -> BundleError:

@@ -55,3 +55,16 @@ def test_a_person_who_is_switched_off_gets_no_key():
     world.person("ex", is_active=False)
     with pytest.raises(CommandError, match="switched off"):
         made("Reports", "--user", "ex")
+
+
+def test_bytes_that_are_no_text_are_accepted_or_refused_in_words():
+    """A terminal hands them over as lone surrogates."""
+    world.linus()
+    made("Reports\udcff", "--user", "linus")
+    assert ApiKey.objects.get().name == "Reports\ufffd"
+    with pytest.raises(CommandError, match="no user"):
+        made("Reports", "--user", "lin\udcff")
+    with pytest.raises(CommandError, match="no agent"):
+        made("Reports", "--user", "linus", "--agent", "\udcff")
+    with pytest.raises(CommandError, match="no agent"):
+        call_command("export", "\udcff")

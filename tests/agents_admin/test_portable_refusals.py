@@ -126,3 +126,10 @@ def test_a_stored_key_does_not_follow_a_new_address(load, complaint):
     assert "https://evil.example" in said
     load("roster: 1\nproviders: [{slug: acme, base_url: 'https://new.example/v1', api_key: ''}]")
     assert Provider.objects.get().api_key == ""
+
+
+@pytest.mark.parametrize("key", [r'"a\ud800": 1', r'"a\0": 1', r'agents: [{slug: "a\ud800", b: x}]'])
+def test_a_complaint_can_be_printed_whatever_the_bundle_calls_things(complaint, key):
+    said = complaint(f"roster: 1\n{key}\n")
+    assert "a\ufffd" in said
+    assert said.encode()

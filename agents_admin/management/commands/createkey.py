@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from agents_admin.models import Agent, ApiKey
+from agents_admin.text import clean
 
 
 class Command(BaseCommand):
@@ -25,9 +26,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        user = _active_user(options["user"])
-        agents = _agents(options["agent"])
-        row = ApiKey(name=options["name"], user=user, limited=bool(agents))
+        user = _active_user(clean(options["user"]))
+        agents = _agents([clean(slug) for slug in options["agent"]])
+        row = ApiKey(name=clean(options["name"]), user=user, limited=bool(agents))
         key = row.renew()
         try:
             row.full_clean()

@@ -4,6 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from agents_admin.portable.exporting import UnknownAgentError, export
+from agents_admin.text import clean
 
 
 class Command(BaseCommand):
@@ -14,6 +15,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            self.stdout.write(export(options["agents"]), ending="")
+            self.stdout.write(export([clean(slug) for slug in options["agents"]]), ending="")
         except UnknownAgentError as error:
             raise CommandError(str(error)) from None
