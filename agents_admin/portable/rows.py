@@ -62,7 +62,7 @@ def _set_others(row: Any, entry: Group) -> Mapping[str, Node]:
     if "settings" in entries:
         row.settings = values.plain(entries["settings"])
     if "starters" in entries:
-        row.starters = "\n".join(" ".join(line.split()) for line in values.texts(entries["starters"]))
+        row.starters = "\n".join(" ".join(line.splitlines()) for line in values.texts(entries["starters"]))
     if "limits" not in entries:
         return {}
     limits = values.group(entries["limits"], LIMITS).entries

@@ -157,3 +157,12 @@ def test_the_commands_say_what_they_did_and_fail_in_words(folder, monkeypatch):
         call_command("export", "nobody")
     with pytest.raises(CommandError, match="can't be read"):
         call_command("apply", folder / "missing.yaml")
+
+
+def test_an_export_keeps_the_words_of_a_starter_apart_as_they_are(tmp_path):
+    world.agent("Someone", starters="Two  spaces\n${HOME}")
+    path = tmp_path / "all.yaml"
+    path.write_text(export())
+    empty()
+    call_command("apply", path, stdout=StringIO())
+    assert Agent.objects.get().starters == "Two  spaces\n${HOME}"
