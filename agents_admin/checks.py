@@ -7,7 +7,7 @@ from django.db.models import F, Model, Q
 from django.db.models.functions import Length
 
 from agents_admin import graph
-from agents_admin.egress import EgressRefused, check_url, origin_of
+from agents_admin.egress import EgressRefused, check_url, origin_of, parse_origin
 from agents_admin.kinds import PROVIDER_KINDS, TOOL_KINDS, HttpSettings, SettingsError, parse
 from agents_admin.models import (
     Agent,
@@ -111,7 +111,11 @@ def _address(tool: Tool, settings: HttpSettings) -> Iterator[Finding]:
         yield Finding(_row(tool), error.message, "Correct the address.")
         return
     if tool.credential:
-        origins = [origin_of(check_url(row.origin)) for row in tool.credential.origins.all()]
+        try:
+            origins = [parse_origin(row.origin) for row in tool.credential.origins.all()]
+        except EgressRefused as error:
+            yield Finding(_row(tool.credential), error.message, "Correct the places it may be sent to.")
+            return
         if origin not in origins:
             fix = f"Add {origin} to the credential's origins, or choose another credential."
             yield Finding(_row(tool), f"its credential “{tool.credential}” may not be sent to {origin}", fix)

@@ -4,6 +4,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 
 from agents_admin.checks import findings
 from agents_admin.models import Agent, ApiKey, Credential, CredentialOrigin, Delegation, Document, Model, Provider, Tool
@@ -123,3 +124,12 @@ def test_a_fallback_that_is_switched_off_and_a_delegate_nobody_describes_are_nam
         "Model “Small”: its fallback “Spare” is switched off",
         "Agent “Analyst”: nothing tells it when to ask its delegate “Quiet”",
     ]
+
+
+def test_a_place_that_came_into_the_row_behind_the_admins_back_is_named():
+    shop = Credential.objects.create(name="Shop", slug="shop", secret="x")
+    CredentialOrigin.objects.create(credential=shop, origin="https://shop.example")
+    world.tool("http", name="Order status", credential=shop, settings={"url": "https://shop.example/orders"})
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE agents_admin_credentialorigin SET origin = 'no place'")
+    assert any("Credential “Shop”: Only addresses that begin" in line for line in said())
