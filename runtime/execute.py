@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID, uuid4
 
-from psycopg.errors import UniqueViolation
+from psycopg.errors import ForeignKeyViolation, UniqueViolation
 from psycopg.types.json import Jsonb
 
 from agents_admin.actor import Actor
@@ -104,10 +104,16 @@ async def start(actor: Actor, request: Request) -> Started:
     repeated = await _repeated(actor, request)
     if repeated:
         return repeated
-    world = await resolve(request.agent, actor)
-    turns = [*await _conversation(actor, request, world), Turn("user", text)]
-    # A caller who leaves in the middle of this would leave a run behind that nobody works for.
-    return await asyncio.shield(_accept(actor, request, world, turns))
+    try:
+        world = await resolve(request.agent, actor)
+        turns = [*await _conversation(actor, request, world), Turn("user", text)]
+        # A caller who leaves in the middle of this would leave a run behind that nobody works for.
+        return await asyncio.shield(_accept(actor, request, world, turns))
+    except RunError as refused:  # what is in the way may be this very request, stored meanwhile
+        repeated = await _repeated(actor, request) if refused.code == "run_in_progress" else None
+        if repeated is None:
+            raise
+        return repeated
 
 
 async def _accept(actor: Actor, request: Request, world: RuntimeAgent, turns: list[Turn]) -> Started:
@@ -122,6 +128,8 @@ async def _accept(actor: Actor, request: Request, world: RuntimeAgent, turns: li
         if repeated is None:
             raise
         return repeated
+    except ForeignKeyViolation:
+        raise RunError("not_found", "The agent or the conversation was deleted just now.") from None
     crash.point("run-stored")
     _launch(actor, world, run_id, turns)
     return Started(run_id, thread)
