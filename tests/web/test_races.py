@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import RequestFactory
 
 from agents_admin.models import Agent
 from runtime import execute
@@ -15,7 +16,10 @@ from runtime.models import Run, Thread
 from tests import world
 from tests.loop import ask, running
 from tests.scripted import ScriptedModel
-from tests.web.chat_client import desk
+from tests.web.chat_client import a_thread, desk
+from web.api import threads as api_threads
+from web.api.schema import NewThread, ThreadChange
+from web.chat import threads
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -83,6 +87,47 @@ def test_a_request_repeated_while_the_first_is_being_stored_gives_the_same_run(
 
     first, again = running(work)
     assert (again.run, again.created) == (first.run, False)
+
+
+def test_a_conversation_that_is_deleted_while_it_is_renamed_is_not_there() -> None:
+    linus = world.linus()
+    thread = a_thread(linus, "Paper")
+    with meanwhile("UPDATE", Thread.objects.all().delete):
+        assert threads._renamed(world.actor_of(linus), thread.pk, "Ink") is None
+
+
+def test_a_thread_that_is_deleted_while_its_title_is_changed_is_not_there(monkeypatch):
+    request = RequestFactory().patch("/")
+    request.auth = world.actor_of(world.linus())
+    thread = a_thread(world.linus(), "Paper")
+    thread_of = api_threads.rows.thread_of
+
+    async def found_and_deleted(*given):
+        found = await thread_of(*given)
+        await Thread.objects.all().adelete()
+        return found
+
+    monkeypatch.setattr(api_threads.rows, "thread_of", found_and_deleted)
+
+    told = running(lambda: api_threads.change_thread(request, thread_id=thread.pk, payload=ThreadChange(title="Ink")))
+    assert told.title == "Ink"  # as it was, and no error
+
+
+def test_an_agent_that_is_deleted_while_a_thread_is_made_is_not_there(monkeypatch):
+    world.house()
+    request = RequestFactory().post("/")
+    request.auth = world.actor_of(world.linus())
+    agents_for = api_threads.agents_for
+
+    async def listed_and_deleted(*given):
+        found = await agents_for(*given)
+        await Agent.objects.filter(slug="concierge").adelete()
+        return found
+
+    monkeypatch.setattr(api_threads, "agents_for", listed_and_deleted)
+    with pytest.raises(RunError) as refusal:
+        running(lambda: api_threads.make_thread(request, payload=NewThread(agent="concierge")))
+    assert refusal.value.code == "not_found"
 
 
 def drop_logs() -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.db import IntegrityError
 from django.utils import timezone
 from ninja import Query, Router
 from ninja.responses import Status
@@ -42,18 +43,21 @@ async def make_thread(request: ApiRequest, payload: NewThread) -> Status[ThreadO
     actor = request.auth
     agent = next((card for card in await agents_for(actor) if card.slug == payload.agent), None)
     if agent is None:
-        raise RunError("not_found", "There is no such agent, or you may not use it.", "agent")
+        raise _no_agent()
     now = timezone.now()
-    thread = await Thread.objects.acreate(
-        agent_id=agent.id,
-        agent_slug=agent.slug,
-        agent_label=agent.name,
-        title=_line(payload.title),
-        channel=actor.channel,
-        user_id=actor.user_id,
-        created_at=now,
-        updated_at=now,
-    )
+    try:
+        thread = await Thread.objects.acreate(
+            agent_id=agent.id,
+            agent_slug=agent.slug,
+            agent_label=agent.name,
+            title=_line(payload.title),
+            channel=actor.channel,
+            user_id=actor.user_id,
+            created_at=now,
+            updated_at=now,
+        )
+    except IntegrityError:  # it was deleted just now
+        raise _no_agent() from None
     return Status(201, ThreadOut.of(thread))
 
 
@@ -75,10 +79,8 @@ async def get_thread(request: ApiRequest, thread_id: UUID) -> ThreadOut:
 @only_known_filters
 async def change_thread(request: ApiRequest, thread_id: UUID, payload: ThreadChange) -> ThreadOut:
     """Give the thread another title."""
-    thread = await rows.thread_of(request.auth, thread_id)
-    thread.title = _line(payload.title)
-    await thread.asave(update_fields=["title"])
-    return ThreadOut.of(thread)
+    await rows.threads(request.auth).filter(pk=thread_id).aupdate(title=_line(payload.title))
+    return ThreadOut.of(await rows.thread_of(request.auth, thread_id))
 
 
 @router.delete(
@@ -107,6 +109,10 @@ async def list_messages(request: ApiRequest, thread_id: UUID, query: Query[Paged
     thread = await rows.thread_of(request.auth, thread_id)
     items, following = await page(rows.messages(thread), AS_SAID, query.cursor)
     return {"items": [MessageOut.of(message) for message in items], "next": following}
+
+
+def _no_agent() -> RunError:
+    return RunError("not_found", "There is no such agent, or you may not use it.", "agent")
 
 
 def _line(title: str) -> str:

@@ -72,7 +72,8 @@ async def delete(request: UserRequest, thread: UUID) -> HttpResponse:
 
 def _renamed(actor: Actor, thread: UUID, title: str) -> Thread | None:
     mine = Thread.objects.for_actor(actor).filter(pk=thread)
-    return mine.get() if mine.update(title=title) else None
+    mine.update(title=title)
+    return mine.first()
 
 
 def _wrong(title: str) -> str:
