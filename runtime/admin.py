@@ -115,9 +115,11 @@ class RunAdmin(RecordPage):
         return super().get_queryset(request).filter(depth=0).annotate(tree_tokens=Subquery(spent))
 
     def page_context(self, request: HttpRequest, row: Run) -> dict[str, Any]:
-        waits = row.status == "needs_review"
+        waits, branch = row.status == "needs_review", trace.tree(row)
+        if branch is None:
+            raise Http404
         return {
-            "branch": trace.tree(row),
+            "branch": branch,
             "tokens": self.tokens(row),
             "duration": trace.duration(row),
             "waits": waits,

@@ -48,9 +48,11 @@ def duration(run: Run) -> timedelta | None:
     return run.finished_at - run.started_at if run.started_at and run.finished_at else None
 
 
-def tree(root: Run) -> Branch:
-    """Three queries, whatever the size of the tree; one more when the log is gone, which held what delegates said."""
-    branches = {run.pk: Branch(run) for run in Run.objects.filter(root_id=root.pk).select_related("agent")}
+def tree(root: Run) -> Branch | None:
+    """Three queries, whatever the size of the tree; one more when the log is gone, which held what delegates said.
+
+    None when the run was deleted meanwhile.
+    """
     steps: dict[UUID, list[Step]] = defaultdict(list)
     decided: dict[UUID, list[Decision]] = defaultdict(list)
     for event in Event.objects.filter(root_id=root.pk, kind__in=("MessageFinished", "Notice", "ApprovalDecided")):
@@ -58,7 +60,11 @@ def tree(root: Run) -> Branch:
             decided[UUID(event.data["call"])].append(_decision(event))
         else:
             steps[event.run_id].append(_step_of(event))
-    if root.log_state == "gone":
+    # After the events: a log that was dropped meanwhile was read, or says so.
+    branches = {run.pk: Branch(run) for run in Run.objects.filter(root_id=root.pk).select_related("agent")}
+    if root.pk not in branches:
+        return None
+    if branches[root.pk].run.log_state == "gone" and not steps:
         for said in Message.objects.filter(run_id=root.pk, role="assistant"):
             steps[root.pk].append(Step(said.n, said=said.text, complete=said.complete))
     for call in ToolCall.objects.filter(run__root_id=root.pk):

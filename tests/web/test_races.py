@@ -5,11 +5,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.db import connection
+from django.http import Http404
 from django.test import RequestFactory
 
 from agents_admin.models import Agent
-from runtime import execute
+from runtime import execute, trace
+from runtime.admin import RunAdmin
 from runtime.errors import RunError
 from runtime.execute import Request, Started
 from runtime.models import Run, Thread
@@ -19,7 +22,8 @@ from tests.scripted import ScriptedModel
 from tests.web.chat_client import a_thread, desk
 from web.api import threads as api_threads
 from web.api.schema import NewThread, ThreadChange
-from web.chat import threads
+from web.chat import history, threads
+from web.chat.places import PLACES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -141,3 +145,42 @@ def asked() -> Run:
     house = world.house()
     ask(world.actor_of(house.linus), "concierge", "How many days of annual leave do I get?")
     return Run.objects.get(depth=0)
+
+
+def test_a_log_that_is_dropped_while_the_page_is_read_is_told_again() -> None:
+    run = asked()
+    with meanwhile("runtime_run", drop_logs):
+        page = history.conversation(world.actor_of(world.linus()), run.thread_id, PLACES)
+    assert page is not None
+    assert "28 days" in page.turns[0].html
+
+
+@pytest.mark.parametrize("reads", ['FROM "runtime_event"', 'FROM "runtime_run"'])
+def test_a_conversation_that_is_deleted_while_the_page_is_read_is_no_error(reads: str) -> None:
+    run = asked()
+    with meanwhile(reads, Thread.objects.all().delete):
+        assert history.conversation(world.actor_of(world.linus()), run.thread_id, PLACES) is not None
+
+
+def test_a_run_whose_log_is_gone_may_go_itself_while_the_page_is_read() -> None:
+    run = asked()
+    drop_logs()
+    with meanwhile('FROM "runtime_event"', Thread.objects.all().delete):
+        assert history.conversation(world.actor_of(world.linus()), run.thread_id, PLACES) is not None
+
+
+def test_the_admins_page_of_a_run_tells_it_once_when_its_log_is_dropped_meanwhile():
+    run = asked()
+    for reads in ('FROM "runtime_run"', 'FROM "runtime_event"'):
+        with meanwhile(reads, drop_logs):
+            steps = trace.tree(Run.objects.get(pk=run.pk)).steps
+        assert len([step for step in steps if "28 days" in step.said]) == 1, reads
+
+
+def test_the_admins_page_of_a_run_that_is_deleted_meanwhile_is_not_there() -> None:
+    run = asked()
+    stale = Run.objects.get(pk=run.pk)
+    Thread.objects.all().delete()
+    page = RunAdmin(Run, admin.site)
+    with pytest.raises(Http404):
+        page.page_context(RequestFactory().get("/"), stale)

@@ -78,13 +78,15 @@ def _logs(roots: Sequence[Run]) -> dict[UUID, list[Logged]]:
     ended = [root.pk for root in roots if root.status in TERMINAL]
     rows = Event.objects.filter(root__in=[root.pk for root in roots])
     happened = list(rows.exclude(Q(kind="MessageText") & Q(root__in=ended)).order_by("root_id", "n"))
-    # After the events: a delegate that starts in between has its row by then.
-    origins = _origins(Run.objects.filter(root__in=[root.pk for root in roots]))
+    # After the events: a delegate that starts in between has its row by then, a log that is dropped says so.
+    runs = list(Run.objects.filter(root__in=[root.pk for root in roots]))
+    origins = _origins(runs)
     for row in happened:
-        child = origins.get(UUID(row.data["child"])) if row.kind == "DelegateStarted" else None
-        event = event_data.load(row.kind, origins[row.run_id], row.data, child)
-        logs[row.root_id].append(Logged(row.n, row.at, event))
-    logs.update(_told_again([root.pk for root in roots if root.log_state == "gone"]))
+        if row.run_id in origins:  # else the conversation was deleted meanwhile
+            child = origins.get(UUID(row.data["child"])) if row.kind == "DelegateStarted" else None
+            event = event_data.load(row.kind, origins[row.run_id], row.data, child)
+            logs[row.root_id].append(Logged(row.n, row.at, event))
+    logs.update(_told_again([run.pk for run in runs if run.log_state == "gone"]))
     return logs
 
 
@@ -95,7 +97,7 @@ def _told_again(roots: Sequence[UUID]) -> dict[UUID, list[Logged]]:
     runs = list(Run.objects.filter(root__in=roots).values())
     messages = list(Message.objects.filter(run__in=roots).values())
     calls = list(ToolCall.objects.filter(run__root__in=roots).values())
-    return {root: retold(root, runs, messages, calls) for root in roots}
+    return {run["id"]: retold(run["id"], runs, messages, calls) for run in runs if run["depth"] == 0}
 
 
 def _origins(runs: Iterable[Run]) -> dict[UUID, Origin]:
