@@ -9,6 +9,7 @@ from runtime.errors import RunError
 from runtime.project import Statement
 from runtime.run import past
 from runtime.runner import runner
+from runtime.store import Row
 from runtime.takeover import append, take_over
 
 type Decision = Literal["happened", "again"]
@@ -16,16 +17,17 @@ DECISIONS: dict[str, Decision] = {"happened": "happened", "again": "again"}
 """By what a form sends."""
 UNSAID = "Say whether it happened or is to be done again."
 
-_TAKE = f"""
-UPDATE runtime_run r SET epoch = epoch + 1
+_WAITS = f"""
+SELECT r.*, (SELECT u.username FROM auth_user u WHERE u.id = %(user)s::int) AS decider FROM runtime_run r
 WHERE r.id = %(run)s AND r.depth = 0 AND r.status = 'needs_review' AND ({rights.owned("r")} OR %(anybodys)s)
-RETURNING *, (SELECT u.username FROM auth_user u WHERE u.id = %(user)s::int) AS decider
 """
 _THERE = f"SELECT 1 FROM runtime_run r WHERE r.id = %(run)s AND r.depth = 0 AND ({rights.owned('r')} OR %(anybodys)s)"
 _DECIDED = "UPDATE runtime_toolcall SET state = %s WHERE id = %s AND state = 'unknown'"
+_NEXT = "UPDATE runtime_run SET epoch = epoch + 1 WHERE id = %s"
+"""Whoever decided at once about the same state of things has to look again."""
 _GO_ON = """
 UPDATE runtime_run SET status = 'running', attempts = attempts - 1, lease_until = now() - interval '1 second'
-WHERE id = %s AND status = 'needs_review' AND epoch = %s
+WHERE id = %s AND status = 'needs_review'
 """
 
 
@@ -39,24 +41,30 @@ async def review(actor: Actor, run: UUID, call: UUID, decision: Decision, *, any
     if actor.widget_id is not None:
         raise RunError("forbidden", "A person who works here has to decide about this.")
     values = rights.parameters(actor) | {"run": run, "anybodys": anybodys}
-    taken = await store.fetch(_TAKE, values)
-    if not taken:
+    left = None
+    while left is None:  # another step was decided meanwhile
+        left = await _noted(call, decision, values)
+    if not left:
+        await take_over(runner())
+
+
+async def _noted(call: UUID, decision: Decision, values: Row) -> int | None:
+    """How many steps still wait; None when the run was changed since it was read, and nothing was noted."""
+    found = await store.fetch(_WAITS, values)
+    if not found:
         there = await store.fetch(_THERE, values)
         raise _decided() if there else RunError("not_found", "There is no such run.")
-    row = taken[0]
-    log = await store.load_log(run)
+    row = found[0]
+    log = await store.load_log(row["id"])
     waiting = {key: of for of, key in past.uncertain(past.fold(log))}
     if call not in waiting:
         raise _decided()
     of = waiting.pop(call)
-    then: list[Statement] = [(_DECIDED, ("done" if decision == "happened" else "started", call))]
+    then: list[Statement] = [(_NEXT, (row["id"],)), (_DECIDED, ("done" if decision == "happened" else "started", call))]
     if not waiting:
-        then.append((_GO_ON, (row["id"], row["epoch"])))
+        then.append((_GO_ON, (row["id"],)))
     decided = events.ApprovalDecided(of, call, approved=decision == "again", by=row["decider"])
-    if not await append(row, log, [decided], then):
-        raise _decided()
-    if not waiting:
-        await take_over(runner())
+    return len(waiting) if await append(row, log, [decided], then) else None
 
 
 def _decided() -> RunError:

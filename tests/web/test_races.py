@@ -1,8 +1,11 @@
 """Views that read in two steps while the world moves in between: never an error 500, never a half-told story."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib import admin
@@ -15,8 +18,9 @@ from runtime import execute, trace
 from runtime.admin import RunAdmin
 from runtime.errors import RunError
 from runtime.execute import Request, Started
-from runtime.models import Run, Thread
-from tests import world
+from runtime.models import Run, Thread, ToolCall
+from runtime.review import review
+from tests import waiting, world
 from tests.loop import ask, running
 from tests.scripted import ScriptedModel
 from tests.web.chat_client import a_thread, desk
@@ -184,3 +188,15 @@ def test_the_admins_page_of_a_run_that_is_deleted_meanwhile_is_not_there() -> No
     page = RunAdmin(Run, admin.site)
     with pytest.raises(Http404):
         page.page_context(RequestFactory().get("/"), stale)
+
+
+def test_two_steps_that_are_decided_at_once_are_both_decided(model: ScriptedModel) -> None:
+    run = waiting.waiting(waiting.clerk(model), calls=2)
+    actor, calls = world.actor_of(world.linus()), ToolCall.objects.values_list("pk", flat=True)
+
+    async def work(calls: list[UUID]) -> None:
+        await asyncio.gather(*(review(actor, run.pk, call, "happened") for call in calls))
+        assert await execute.wait(run.pk, 10)
+
+    running(partial(work, list(calls)))
+    assert Run.objects.get().output == "Ordered."
