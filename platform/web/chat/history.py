@@ -35,6 +35,11 @@ class Conversation:
     turns: Sequence[Turn]
     before: UUID | None
 
+    @property
+    def open(self) -> UUID | None:
+        """The run that goes on; there is one at most."""
+        return next((turn.run for turn in self.turns if turn.open), None)
+
 
 def threads(actor: Actor, before: datetime | None = None) -> Threads:
     rows = Thread.objects.for_actor(actor).filter(channel=actor.channel)

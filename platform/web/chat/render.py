@@ -2,7 +2,7 @@
 
 A slot's name says what it holds: `f-<run>` what a run says and does, in order; `m-<message>` a message; `q-<message>`
 reasoning; `cs-`, `ca-`, `cr-<call>` a call's state, what was asked and what came back; `d-<call>` the question whether
-it happened; `s-<run>` sources; `o-<run>` how the run ended; `x-<run>` its stream.
+it happened; `s-<run>` sources; `o-<run>` how the run ended; `x-<run>` its stream; `a-<run>` its Stop button.
 """
 
 import html
@@ -115,7 +115,7 @@ class ChatRenderer:
         ended = _render("outcome", status=event.status, sentence=sentence, run=event.of.run, retry=retry)
         return [
             Patch(f"o-{event.of.run}", ended),
-            Patch("composer-actions", _idle(self._head.thread)),
+            Patch(f"a-{event.of.run}", _idle(self._head.thread)),
             self._announce(sentence or f"{event.of.agent} has finished."),
             Patch(f"x-{event.of.run}", ""),
         ]

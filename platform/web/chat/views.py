@@ -51,8 +51,9 @@ async def _newer(actor: Actor, thread: UUID, after: UUID) -> HttpResponse:
     turns = await sync_to_async(history.newer)(actor, thread, after, PLACES)
     if not turns:
         return HttpResponse(status=204)
-    stop = PLACES.stop(turns[-1].run) if turns[-1].open else ""
-    return HttpResponse(render_to_string("chat/newer.html", {"turns": turns, "thread": thread, "stop": stop}))
+    run = turns[-1].run
+    context = {"turns": turns, "thread": thread, "run": run, "stop": PLACES.stop(run) if turns[-1].open else ""}
+    return HttpResponse(render_to_string("chat/newer.html", context))
 
 
 @require_POST
@@ -111,9 +112,9 @@ async def _thread(request: UserRequest, actor: Actor, thread: UUID, **context: A
     before = _uuid(request.GET.get("before", ""))
     found = _found(await sync_to_async(history.conversation)(actor, thread, PLACES, before))
     agent = _chosen(await agents_for(actor), found.thread.agent_slug)
-    is_open = [shown.run for shown in found.turns if shown.open]
-    stop_at = PLACES.stop(is_open[-1]) if is_open else ""
-    page = {"conversation": found, "thread": found.thread, "agent": agent, "stop": stop_at}
+    run = found.open
+    page = {"conversation": found, "thread": found.thread, "agent": agent}
+    page |= {"run": run, "stop": PLACES.stop(run) if run else ""}
     return await _page(request, actor, page | context)
 
 

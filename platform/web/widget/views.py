@@ -88,8 +88,8 @@ async def conversation(request: HttpRequest, visit: Visit) -> HttpResponse:
     if found is None:
         threads = await sync_to_async(history.threads)(visit.actor)
         return render(request, "widget/conversation.html", context | {"earlier": threads.items[:EARLIER_SHOWN]})
-    is_open = [shown.run for shown in found.turns if shown.open]
-    shown = {"conversation": found, "thread": found.thread, "stop": places.stop(is_open[-1]) if is_open else ""}
+    run = found.open
+    shown = {"conversation": found, "thread": found.thread, "run": run, "stop": places.stop(run) if run else ""}
     return render(request, "widget/conversation.html", context | shown)
 
 
