@@ -1,9 +1,10 @@
 """The chat page when the world moves beside it: other tabs, lost answers, an ended session, a page that is left."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
-from tests.journeys.test_chat_browser import STOP, answered, desk, enter, say
+from runtime.models import Run
+from tests.journeys.test_chat_browser import FIELD, STOP, answered, desk, enter, say
 from tests.scripted import ScriptedModel
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,6 +18,43 @@ def look_away(page: Page) -> None:
 
 def look_at(page: Page) -> None:
     page.evaluate("document.hidden = false; document.dispatchEvent(new Event('visibilitychange'))")
+
+
+def test_a_tab_that_is_looked_at_while_it_sends_shows_its_turn_once(page: Page, model: ScriptedModel) -> None:
+    desk(model)
+    model.says("One.").says("Two.")
+    enter(page)
+    say(page, "first")
+    answered(page)
+
+    def looked_at_meanwhile(route: Route) -> None:
+        answer = route.fetch()
+        page.evaluate("window.dispatchEvent(new Event('focus'))")
+        page.wait_for_timeout(500)
+        route.fulfill(response=answer)
+
+    page.route("**/chat/send/", looked_at_meanwhile, times=1)
+    with page.expect_response("**/chat/send/"):
+        say(page, "second")
+    page.wait_for_timeout(300)
+    answered(page, turns=2)
+    expect(page.locator(".message").last).to_have_text("Two.")
+
+
+def test_what_the_server_took_is_shown_when_its_answer_was_lost(page: Page, model: ScriptedModel) -> None:
+    desk(model)
+    model.says("One.").says("slow " * 40, delay=0.05)
+    enter(page)
+    say(page, "first")
+    answered(page)
+    page.route("**/chat/send/", lambda route: (route.fetch(), route.abort()), times=1)
+    say(page, "second")
+    expect(page.locator(".turn")).to_have_count(2)
+    expect(page.locator(FIELD)).to_have_value("second")
+    page.click(STOP)
+    answered(page, turns=2)
+    assert Run.objects.count() == 2
+    page.complaints.clear()  # type: ignore[attr-defined]  # the browser reports the request that failed
 
 
 def test_the_end_of_an_answer_leaves_the_next_ones_stop_alone(page: Page, model: ScriptedModel) -> None:
