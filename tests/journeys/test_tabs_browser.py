@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from runtime.models import Run
+from tests import world
 from tests.journeys.test_chat_browser import FIELD, STOP, answered, desk, enter, say
 from tests.scripted import ScriptedModel
 
@@ -76,3 +77,29 @@ def test_the_end_of_an_answer_leaves_the_next_ones_stop_alone(page: Page, model:
     page.click(STOP)
     for tab in (page, other):
         answered(tab, turns=2)
+
+
+def test_who_signs_in_again_reads_on_and_goes_on(page: Page, model: ScriptedModel) -> None:
+    desk(model)
+    model.says([f"word{number} " for number in range(30)], delay=0.05).says("Two.")
+    enter(page)
+    say(page, "first")
+    expect(page.locator(".message")).to_contain_text("word5")
+    page.context.clear_cookies(name="roster_session")
+    look_away(page)
+    look_at(page)
+    expect(page.locator("#composer-problem")).to_contain_text("signed out")
+    other = page.context.new_page()
+    other.goto("/login/")
+    other.fill("[name=username]", "linus")
+    other.fill("[name=password]", world.PASSWORD)
+    other.click("button[type=submit]")
+    other.wait_for_url("**/chat/")
+    answered(page)
+    expect(page.locator(".message")).to_contain_text("word29")
+    say(page, "second")
+    expect(page.locator("#composer-problem")).to_contain_text("session has changed")
+    page.wait_for_timeout(500)
+    page.press(FIELD, "Enter")
+    answered(page, turns=2)
+    page.complaints.clear()  # type: ignore[attr-defined]  # the browser reports each refused request

@@ -2,7 +2,7 @@
 
 const WORDS = {
   401: "You are signed out. Your text is kept: sign in in another tab, then try again.",
-  403: "Your session has changed. Your text is kept: copy it, reload the page and try again.",
+  403: "Your session has changed. Your text is kept: try again.",
   404: "This does not exist any more, or it is not yours.",
   413: "This is too long to be sent. Shorten it and try again; your text is kept.",
   503: "The database can't be reached. Your text is kept: try again in a few seconds.",
@@ -37,9 +37,17 @@ document.addEventListener(
     if (!ctx.response || ctx.response.status < 400 || ctx.hx?.reswap) return;
     event.preventDefault();
     explain(ctx.response.status);
+    if (ctx.response.status === 403) renewTokens();
   },
   { capture: true },
 );
+
+// Whoever signs in again gets other form tokens, and only pages have them.
+async function renewTokens() {
+  const text = await fetch(location.href).then((answer) => answer.text()).catch(() => "");
+  const found = new DOMParser().parseFromString(text, "text/html").querySelector("[name=csrfmiddlewaretoken]");
+  for (const field of document.getElementsByName("csrfmiddlewaretoken")) field.value = found?.value ?? field.value;
+}
 
 document.addEventListener("htmx:error", () => say(UNREACHABLE));
 
@@ -49,11 +57,8 @@ const STREAM = "[hx-sse\\:connect]";
 const PAUSE_MS = 2000;
 
 function lost(stream, status) {
-  if (status >= 400 && status < 500) {
-    stream.remove();
-    explain(status);
-    return;
-  }
+  if (status >= 400 && status < 500) explain(status);
+  if (status >= 400 && status < 500 && status !== 401) return stream.remove(); // who signs in again goes on reading
   stream.closest(".turn").setAttribute("data-offline", "");
   document.getElementById("announcer").textContent = "The connection was lost. Reconnecting.";
 }
