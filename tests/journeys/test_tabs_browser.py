@@ -103,3 +103,22 @@ def test_who_signs_in_again_reads_on_and_goes_on(page: Page, model: ScriptedMode
     page.press(FIELD, "Enter")
     answered(page, turns=2)
     page.complaints.clear()  # type: ignore[attr-defined]  # the browser reports each refused request
+
+
+def test_a_tab_that_was_never_looked_at_keeps_no_stream_open(page: Page, model: ScriptedModel) -> None:
+    desk(model)
+    model.says([f"word{number} " for number in range(60)], delay=0.05)
+    enter(page)
+    say(page, "first")
+    expect(page.locator(".message")).to_contain_text("word5")
+    background = page.context.new_page()
+    background.add_init_script(HIDDEN)
+    streams: list[str] = []
+    background.on("requestfailed", lambda one: streams.append("left") if "/stream/" in one.url else None)
+    background.on("request", lambda one: streams.append("opened") if "/stream/" in one.url else None)
+    background.goto(page.url)
+    background.wait_for_timeout(700)
+    assert streams == ["opened", "left"]
+    look_at(background)
+    answered(background)
+    expect(background.locator(".message")).to_contain_text("word59")

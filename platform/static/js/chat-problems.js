@@ -74,6 +74,11 @@ document.addEventListener("htmx:finally:request", (event) => {
   setTimeout(() => htmx.process(stream, true), PAUSE_MS);
 });
 
+// Browsers open six connections to a server at most: a tab that is not looked at keeps none, also from its beginning.
+document.addEventListener("htmx:sse:after:connection", ({ detail: { connection } }) => {
+  setTimeout(() => document.hidden && connection.visibilityHandler?.());
+});
+
 document.addEventListener("htmx:sse:after:connection", (event) => {
   event.target.closest?.(".turn")?.removeAttribute("data-offline");
   document.getElementById("composer-problem")?.replaceChildren();
