@@ -1,11 +1,13 @@
 """The chat page when the world moves beside it: other tabs, lost answers, an ended session, a page that is left."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from runtime.models import Run
 from tests import world
-from tests.journeys.test_chat_browser import FIELD, STOP, answered, desk, enter, say
+from tests.journeys.test_chat_browser import FIELD, SEND, STOP, answered, desk, enter, say
 from tests.scripted import ScriptedModel
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -122,3 +124,20 @@ def test_a_tab_that_was_never_looked_at_keeps_no_stream_open(page: Page, model: 
     look_at(background)
     answered(background)
     expect(background.locator(".message")).to_contain_text("word59")
+
+
+def test_the_back_button_shows_what_was_said_since(page: Page, model: ScriptedModel) -> None:
+    desk(model)
+    model.says("One.").says("Two.")
+    enter(page)
+    say(page, "first")
+    answered(page)
+    expect(page).to_have_url(re.compile("/chat/[0-9a-f-]{36}/"))
+    page.reload()
+    say(page, "second")
+    answered(page, turns=2)
+    page.click(".new")
+    page.wait_for_url("**/chat/?agent=desk")
+    page.go_back()
+    expect(page.locator(".turn")).to_have_count(2)
+    expect(page.locator(SEND)).to_be_visible()

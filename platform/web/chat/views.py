@@ -9,6 +9,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_GET, require_POST
 
 from agents_admin.actor import Actor
@@ -27,14 +28,20 @@ from web.errors import STATUS
 from web.http import UserRequest
 from web.sse import stream_response
 
+# A page that a browser keeps would be shown again by its back button: without what was said since, or to who is
+# signed in next.
+not_kept = cache_control(private=True, no_store=True)
+
 
 @require_GET
+@not_kept
 async def start_page(request: UserRequest) -> HttpResponse:
     """A new conversation, with the agent that `?agent=` names or the first one."""
     return await _start(request, await session_actor(request), request.GET.get("agent"))
 
 
 @require_GET
+@not_kept
 async def thread_page(request: UserRequest, thread: UUID) -> HttpResponse:
     actor = await session_actor(request)
     before, after = _uuid(request.GET.get("before", "")), _uuid(request.GET.get("after", ""))
