@@ -148,6 +148,29 @@ def test_a_token_that_expired_is_renewed_without_a_word(page, shop, house):
     assert Thread.objects.count() == 1
 
 
+def test_an_answer_goes_on_when_the_token_expired_while_the_network_was_gone(page, shop, house, model):
+    scribe = scripted_agent(model, audience="everyone")
+    shop.show(world.widget(scribe, shop.origin).pk)
+    model.says(["One ", "two ", "three ", "four"], delay=0.5)
+    frame = opened(page, shop)
+    frame.get_by_role("textbox").fill("Count")
+    frame.get_by_role("textbox").press("Enter")
+    expect(frame.locator(".message")).to_contain_text("One")
+    for where in page.frames:
+        where.evaluate("(late => { Date.now = () => late; })(Date.now() + 16 * 60 * 1000)")
+    page.context.set_offline(True)
+    for hidden in ("true", "false"):  # as a computer that sleeps and wakes up before its network does
+        page.frames[-1].evaluate(
+            f"Object.defineProperty(document, 'hidden', {{ value: {hidden}, configurable: true }});"
+            "document.dispatchEvent(new Event('visibilitychange'))"
+        )
+        page.wait_for_timeout(1000)
+    page.context.set_offline(False)
+    expect(answer(frame)).to_have_text("One two three four", timeout=20_000)
+    expect(frame.get_by_role("button", name="Send")).to_be_visible()
+    page.complaints.clear()
+
+
 def test_what_the_server_refuses_is_said_and_the_text_is_kept(page, shop, house):
     widget = house.concierge.widgets.get()
     widget.visitor_per_hour = 0

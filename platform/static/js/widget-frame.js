@@ -43,13 +43,13 @@ function named(given) {
 window.addEventListener("message", (event) => {
   if (event.source !== parent || parent === window || event.data?.widget !== widget) return;
   if (site && event.origin !== site) return;
-  const { token: given, until, refused, problem, opened } = event.data;
+  const { token: given, until, refused, unreached, problem, opened } = event.data;
   if (typeof given === "string" && named(given).origin === event.origin && named(given).widget === widget) {
     site = event.origin;
     held = { token: given, until: Number(until) };
     asked?.resolve(given);
   } else if (typeof refused === "string") {
-    asked?.reject(new Refused(refused));
+    asked?.reject(unreached ? new TypeError(refused) : new Refused(refused)); // as a network that is gone fails
   } else if (typeof problem === "string") {
     document.getElementById("composer-problem")?.replaceChildren(paragraph(problem));
   } else if (opened) {

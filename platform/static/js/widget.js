@@ -106,7 +106,7 @@
       try {
         tell(await token(stale));
       } catch (refused) {
-        tell({ refused: refused.message });
+        tell({ refused: refused.message, unreached: refused.message === UNREACHED });
       }
     },
     // A frame that loads while it has the focus loses it again.
