@@ -13,6 +13,8 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
+from web.bidi import contained
+
 LONGEST = 40_000
 """Characters. A longer text is shown as it is: parsing it would hold up everybody else's stream."""
 
@@ -35,7 +37,7 @@ _COPY = '<button type="button" class="copy" aria-label="Copy code">Copy</button>
 def to_html(text: str) -> SafeString:
     """Links name their host, images are left out in favour of their description, nothing is loaded from elsewhere."""
     if len(text) > LONGEST:
-        return mark_safe(f'<div class="plain">{escape(text)}</div>')  # noqa: S308 - escaped on this line
+        return mark_safe(f'<div class="plain">{escape(contained(text))}</div>')  # noqa: S308 - escaped on this line
     clean = nh3.clean(
         _MARKDOWN.render(text),
         tags=_ALLOWED_TAGS,
@@ -45,7 +47,7 @@ def to_html(text: str) -> SafeString:
         link_rel="noopener noreferrer nofollow",
         set_tag_attribute_values={"a": {"target": "_blank"}},
     )
-    return mark_safe(_dressed(clean))  # noqa: S308 - nh3 cleaned it
+    return mark_safe(_dressed(contained(clean)))  # noqa: S308 - nh3 cleaned it
 
 
 def _dressed(html: str) -> str:

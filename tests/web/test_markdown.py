@@ -89,3 +89,26 @@ def test_a_very_long_text_is_shown_as_it_is() -> None:
     html = to_html("[" * (LONGEST + 1) + "<b>")
     assert html.startswith('<div class="plain">[[')
     assert html.endswith("&lt;b&gt;</div>")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("He said \u202egnp.exe, and left.", "He said gnp.exe, and left."),
+        ("He said &#x202e;gnp.exe, and left.", "He said gnp.exe, and left."),
+        ("\u202dabc\u202c def", "abc def"),
+        ("open \u2067 for ever", "open  for ever"),
+        ("\u202aopen\n\nclosed elsewhere\u202c", "open</p>\n<p>closed elsewhere"),
+        ("a \u2067**שלום**, 3\u2069 b", "a \u2067<strong>שלום</strong>, 3\u2069 b"),
+        ("\u2066\u202bunclosed\u2069 \u202c.", "\u2066unclosed\u2069 ."),
+        ("مرحبا \u200fabc\u200e \u061c", "مرحبا \u200fabc\u200e \u061c"),
+        ("`\u202ex`", "<code>x</code>"),
+        ("\u2067" * 200 + "\u2069" * 200, "\u2067" * 125 + "\u2069" * 125),
+    ],
+)
+def test_no_text_turns_the_direction_of_another(text: str, shown: str) -> None:
+    assert to_html(text) == f"<p>{shown}</p>\n"
+
+
+def test_a_very_long_text_turns_nothing_either() -> None:
+    assert "\u202e" not in to_html("\u202e" + "x" * LONGEST)

@@ -5,6 +5,7 @@ from uuid import UUID
 from django.template.loader import render_to_string
 
 from runtime.events import ApprovalDecided, ToolCalled
+from web.bidi import contained
 from web.chat.patches import Patch
 
 
@@ -56,4 +57,4 @@ class Decisions:
 
 
 def _render(template: str, **context: object) -> str:
-    return render_to_string(f"chat/events/{template}.html", context)
+    return contained(render_to_string(f"chat/events/{template}.html", context))

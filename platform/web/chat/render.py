@@ -13,6 +13,7 @@ from uuid import UUID
 from django.template.loader import render_to_string
 
 from runtime import events as e
+from web.bidi import contained
 from web.chat import words
 from web.chat.decisions import Decisions
 from web.chat.patches import Patch, for_htmx
@@ -250,7 +251,7 @@ def _text(slot: str, text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return html.escape(text).replace("\r", "&#13;")
+    return html.escape(contained(text)).replace("\r", "&#13;")
 
 
 def _arguments(text: str) -> dict[str, Any]:
