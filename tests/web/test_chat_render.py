@@ -160,3 +160,40 @@ def test_a_call_is_asked_about_again_when_it_was_lost_again() -> None:
     assert flow is not None
     assert loaded is not None
     assert flow.html == loaded.html
+
+
+@pytest.mark.parametrize(
+    ("started", "said", "finished"),
+    [
+        (e.MessageStarted, e.MessageText, e.MessageFinished(ROOT, MESSAGE, "One. Two.")),
+        (e.ReasoningStarted, e.ReasoningText, e.ReasoningFinished(ROOT, MESSAGE)),
+    ],
+)
+def test_who_comes_back_after_texts_were_put_together_reads_them_once(
+    started: Callable[..., Event], said: Callable[..., Event], finished: Event
+) -> None:
+    begun = [e.RunStarted(ROOT), started(ROOT, MESSAGE)]
+    before = numbered(*begun, said(ROOT, MESSAGE, "One. "), said(ROOT, MESSAGE, "Two."), finished)
+    since = [*before[:2], Logged(4, before[3].at, said(ROOT, MESSAGE, "One. Two.", first=3)), before[4]]
+    page = parse(turn(root_row(ROOT), before[:3], Places()).html)
+    renderer = ChatRenderer(RunHead(ROOT.run, THREAD))
+    for logged in since:
+        frame = renderer.frames(logged)
+        if frame and logged.n > 3:
+            page.apply(frame)
+            assert page.text.count("One. ") == 1
+
+
+def test_the_words_of_models_and_tools_turn_nothing_round() -> None:
+    label = "\u202eAsk\u2067"
+    called = e.ToolCalled(ROOT, CALL, "x", label, "unknown")
+    words = shown(
+        called,
+        e.ToolArguments(ROOT, CALL, '{"\u202ea": "\u202eb"}'),
+        e.ToolReturned(ROOT, CALL, True, "\u202ec"),
+        e.MessageStarted(ROOT, MESSAGE),
+        e.MessageText(ROOT, MESSAGE, "\u202ed"),
+        e.Notice(ROOT, "\u202ee"),
+    )
+    assert "Ask" in words
+    assert {sign for sign in words if sign in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"} == set()

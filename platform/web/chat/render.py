@@ -58,7 +58,7 @@ class ChatRenderer:
         """The out-of-band HTML of one event; None when the page doesn't change."""
         event = logged.event
         if type(event) is e.MessageText:  # the hot path: nearly every event is one
-            return _text(f"m-{event.message}", event.text) if event.of.run in self._shown else None
+            return _piece(event) if event.of.run in self._shown else None
         return for_htmx(self.patches(event)) or None
 
     def patches(self, event: e.Event) -> list[Patch]:
@@ -74,13 +74,13 @@ class ChatRenderer:
             case e.MessageStarted():
                 return [self._in_flow(event.of, "message", message=event.message)]
             case e.MessageText():
-                return [Patch(f"m-{event.message}", _escaped(event.text), append=True)]
+                return [Patch(f"m-{event.message}", _escaped(event.text), append=not event.first)]
             case e.MessageFinished():
                 return self._message_finished(event)
             case e.ReasoningStarted():
                 return [self._in_flow(event.of, "reasoning", message=event.message)]
             case e.ReasoningText():
-                return [Patch(f"q-{event.message}", _escaped(event.text), append=True)]
+                return [Patch(f"q-{event.message}", _escaped(event.text), append=not event.first)]
             case e.ToolCalled():
                 return self._tool_called(event)
             case e.ToolArguments():
@@ -243,11 +243,12 @@ def _idle(thread: UUID) -> str:
 
 
 def _render(template: str, **context: Any) -> str:
-    return render_to_string(f"chat/events/{template}.html", context)
+    return contained(render_to_string(f"chat/events/{template}.html", context))
 
 
-def _text(slot: str, text: str) -> str:
-    return f'<div hx-swap-oob="beforeend:#{slot}">{_escaped(text)}</div>'
+def _piece(event: e.MessageText) -> str:
+    how = "innerHTML" if event.first else "beforeend"  # the reader may have some of what was put together since
+    return f'<div hx-swap-oob="{how}:#m-{event.message}">{_escaped(event.text)}</div>'
 
 
 def _escaped(text: str) -> str:
