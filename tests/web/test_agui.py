@@ -188,3 +188,20 @@ def test_a_text_event_costs_less_than_30_microseconds():
     for logged in log:
         renderer.frames(logged)
     assert (process_time_ns() - before) / len(log) < 30_000
+
+
+def test_a_frame_is_one_line_for_readers_too_who_split_as_unicode_does():
+    text = "a\u2028b\u2029c\x85d\x0be"
+    of = Origin(run := uuid4(), run, "Desk", "desk")
+    log = as_log(
+        events.RunStarted(of),
+        events.MessageStarted(of, message := uuid4()),
+        events.MessageText(of, message, text),
+        events.Notice(of, text),
+        events.ToolCalled(of, call := uuid4(), text, text, "calculator"),
+        events.ToolReturned(of, call, True, text),
+    )
+    renderer = AguiRenderer(RunHead(run, THREAD))
+    frames = [frame for frame in map(renderer.frames, log) if frame]
+    assert [frame for frame in frames if len(frame.splitlines()) > 1] == []
+    assert bodies(log)[2]["delta"] == text

@@ -15,6 +15,7 @@ from web.sse import RunHead
 
 type Frame = dict[str, object]
 
+_LINE_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"})
 WAITS = "A person has to decide about a step before this goes on."
 QUESTIONS = {
     "needs_review": "nobody knows whether “{}” was done before the server stopped. It happened, or do it again?",
@@ -45,7 +46,7 @@ class AguiRenderer:
             self._snapshot.keep(event)
             if self._missed_pieces(event):
                 frame: Frame = {"type": "MESSAGES_SNAPSHOT", "messages": self._snapshot.messages}
-                return orjson.dumps(frame).decode()
+                return _json(frame)
         if isinstance(event, events.MessageText):
             return None if event.of.depth else _text(event)
         return self._frame(event, logged.n)
@@ -64,7 +65,7 @@ class AguiRenderer:
                 frame = self._interruption(event, n)
             case _:
                 frame = self._of_delegate(event) if event.of.depth else self._of_root(event)
-        return None if frame is None else orjson.dumps(frame).decode()
+        return None if frame is None else _json(frame)
 
     def _keep(self, event: Event) -> None:
         match event:
@@ -180,9 +181,15 @@ class AguiRenderer:
         return {"usage": [spent]} if total else {}
 
 
+def _json(value: object) -> str:
+    """On one line, also for readers who split lines as Unicode does (Python's `splitlines`)."""
+    text = orjson.dumps(value).decode()
+    return text if text.isascii() else text.translate(_LINE_ENDS)
+
+
 def _text(event: events.MessageText) -> str:
     """The one frame there are hundreds of, so it is put together by hand."""
-    delta = orjson.dumps(event.text).decode()
+    delta = _json(event.text)
     return f'{{"type":"TEXT_MESSAGE_CONTENT","messageId":"{event.message}","delta":{delta}}}'
 
 
