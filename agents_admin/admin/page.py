@@ -19,6 +19,13 @@ from unfold.widgets import UnfoldAdminExpandableTextareaWidget
 _NOT_UNDERSTOOD = (DataError, ValueError, LookupError, OverflowError, IncorrectLookupParameters)
 
 
+_NEVER_SENT_BACK = {
+    "password": "Nothing was saved yet, and this is never sent back to a page: enter it again.",
+    "file": "Nothing was saved yet, and browsers don't send a file twice: choose it again.",
+}
+"""By the type of an input: what is said when the form has to be filled in once more."""
+
+
 class SaveRefused(Exception):  # noqa: N818 - what happened, not a mistake of ours
     """A row was refused while it was written: `prefix` names the form of that row in its table."""
 
@@ -113,6 +120,15 @@ class ModelPage(PlainFields, ModelAdmin):
             (title, options | {"fields": [name for name in options["fields"] if name not in self.never_shown]})
             for title, options in fieldsets
         ]
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """A form that comes back says which of its fields are empty although something was given."""
+        form = context["adminform"].form
+        for name, field in form.fields.items() if form.is_bound else ():
+            words = _NEVER_SENT_BACK.get(getattr(field.widget, "input_type", ""))
+            if words and field.widget.value_from_datadict(form.data, form.files, form.add_prefix(name)):
+                form.add_error(name, words)
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """What is about to be saved is locked before it is read, so that of two saves at once none undoes the other's

@@ -55,6 +55,29 @@ def test_a_refused_page_does_not_show_the_key_that_was_typed(ada):
     assert "Use small letters" in text(page)
 
 
+def test_a_secret_that_was_typed_is_asked_for_again_when_something_else_is_wrong(ada):
+    """Else the form would be sent again with an empty field, which means: keep the old one."""
+    acme = world.provider("acme", kind="openai", base_url="https://llm.example/v1", api_key="old")
+    page = submit(ada, change(acme), slug="not a slug", api_key=SECRET)
+    assert "enter it again" in refused(page)
+    assert "api_key" in page.context["adminform"].form.errors
+    typed = {"name": "Shop", "slug": "shop", "secret": SECRET} | origins("nonsense")
+    assert "enter it again" in refused(submit(ada, add("credential"), **typed))
+
+
+def test_clear_it_stays_ticked_when_something_else_is_wrong(ada):
+    acme = world.provider("acme", kind="openai", base_url="https://llm.example/v1", api_key="old")
+    page = submit(ada, change(acme), slug="not a slug", **{"api_key-clear": "on"})
+    saved(ada.post(change(acme), fields(page) | {"slug": "acme", "_save": "Save"}))
+    acme.refresh_from_db()
+    assert acme.api_key == ""
+
+
+def test_a_file_is_asked_for_again_when_something_else_is_wrong(ada):
+    upload = SimpleUploadedFile("leave.md", world.LEAVE.encode())
+    assert "choose it again" in refused(submit(ada, add("document"), title="Leave", upload=upload))
+
+
 def test_another_address_asks_for_the_key_again(ada):
     provider = world.provider("acme", kind="openai", base_url="https://llm.example/v1", api_key=SECRET)
     page = submit(ada, change(provider), base_url="https://evil.example/v1")
