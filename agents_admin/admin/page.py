@@ -15,6 +15,8 @@ from unfold.admin import ModelAdmin, StackedInline, TabularInline
 from unfold.mixins import FormFieldModelAdminMixin
 from unfold.widgets import UnfoldAdminExpandableTextareaWidget
 
+from agents_admin.admin.choice import ChooseRow, ChooseRows
+
 # What Django lets an address ask for, and only the database or a field finds out that it can't be: `name__regex=(`.
 _NOT_UNDERSTOOD = (DataError, ValueError, LookupError, OverflowError, IncorrectLookupParameters)
 
@@ -63,6 +65,16 @@ class PlainFields(FormFieldModelAdminMixin):
         if db_field.name in self.empty_choices:
             field.choices = [("", self.empty_choices[db_field.name]), *db_field.choices]
         return field
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name in self.get_autocomplete_fields(request):
+            kwargs.setdefault("widget", ChooseRow(db_field, self.admin_site))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name in self.get_autocomplete_fields(request):
+            kwargs.setdefault("widget", ChooseRows(db_field, self.admin_site))
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 
 class TablePart(PlainFields, TabularInline):

@@ -101,3 +101,10 @@ def test_lone_surrogates_in_an_address_are_answered(ada, name):
 def test_a_page_of_documents_is_a_number(ada):
     handbook = world.memory("Handbook", {"Leave": world.LEAVE})
     assert ada.get(change(handbook), {"documents-page": "\u00b2"}).status_code == 200
+
+
+@pytest.mark.parametrize("field", ["model", "groups", "users", "roster-0-delegate", "agent_tools-0-tool"])
+def test_an_id_that_is_none_is_refused_in_words(ada, field):
+    house = world.house()
+    world.give(house.concierge, house.clock)
+    assert "Please correct the error" in refused(submit(ada, change(house.concierge), **{field: "x"}))
