@@ -1,5 +1,6 @@
 """Fields in which rows are searched and chosen."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.admin.widgets import AutocompleteMixin, AutocompleteSelect, AutocompleteSelectMultiple
@@ -11,7 +12,7 @@ class _Ids(AutocompleteMixin):
 
     field: Any
 
-    def optgroups(self, name: str, value: list[str], attr: dict[str, Any] | None = None) -> Any:
+    def optgroups(self, name: str, value: Sequence[str], attr: dict[str, Any] | None = None) -> Any:
         return super().optgroups(name, [each for each in value if self._can_be(each)], attr)
 
     def _can_be(self, value: str) -> bool:

@@ -1,10 +1,9 @@
 from typing import Any, ClassVar
 
-from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 
-from agents_admin.admin.page import ModelPage, TablePart
+from agents_admin.admin.page import ModelPage, PartFormSet, TablePart
 from agents_admin.admin.secret import SecretField, SecretForm
 from agents_admin.models import Credential, CredentialOrigin
 
@@ -22,7 +21,7 @@ class CredentialForm(SecretForm):
         return values
 
 
-class OriginFormSet(forms.BaseInlineFormSet):
+class OriginFormSet(PartFormSet):
     """A stored secret goes to a new place only when it is entered again (security rule 5)."""
 
     def clean(self) -> None:
@@ -31,11 +30,7 @@ class OriginFormSet(forms.BaseInlineFormSet):
         if not stored or str(self.data.get("secret", "")).strip() or self.data.get("secret-clear"):
             return
         for form in self.forms:
-            if (
-                "origin" in form.changed_data
-                and form.cleaned_data.get("origin")
-                and not form.cleaned_data.get("DELETE")
-            ):
+            if "origin" in form.changed_data and form.cleaned_data.get("origin") and not self._should_delete_form(form):
                 form.add_error(
                     "origin", "The secret was not given for this place. To send it there, enter the secret again."
                 )

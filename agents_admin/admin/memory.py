@@ -5,9 +5,8 @@ from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from unfold.decorators import action
-from unfold.forms import PaginationInlineFormSet
 
-from agents_admin.admin.page import ModelPage, TablePart
+from agents_admin.admin.page import ModelPage, PartFormSet, TablePart
 from agents_admin.document_form import DocumentForm
 from agents_admin.ingest import ingest
 from agents_admin.models import Document, Memory
@@ -16,7 +15,7 @@ from agents_admin.search_memory import search
 _MAX_QUERY = 1_000
 
 
-class PagedFormSet(PaginationInlineFormSet):
+class PagedFormSet(PartFormSet):
     def get_page_num(self) -> int:
         """Unfold's takes “²” for a number."""
         try:

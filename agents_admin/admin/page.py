@@ -9,9 +9,9 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import DataError, IntegrityError, models, transaction
-from django.forms import BaseInlineFormSet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
+from unfold.forms import PaginationInlineFormSet
 from unfold.mixins import FormFieldModelAdminMixin
 from unfold.widgets import UnfoldAdminExpandableTextareaWidget
 
@@ -37,7 +37,18 @@ class SaveRefused(Exception):  # noqa: N818 - what happened, not a mistake of ou
         self.errors = errors
 
 
-class RefusableFormSet(BaseInlineFormSet):
+class PartFormSet(PaginationInlineFormSet):
+    """A row that somebody else deleted while the form was open stays deleted: Django would refuse the whole form, for
+    ever, because of an id that nobody sees."""
+
+    def gone(self) -> list[Any]:
+        return [form for form in self.initial_forms if form.instance.pk is None]
+
+    def _should_delete_form(self, form: Any) -> bool:
+        return super()._should_delete_form(form) or form in self.gone()
+
+
+class RefusableFormSet(PartFormSet):
     """Rows whose `save` may raise ValidationError, which validation before could not foresee."""
 
     def save_new(self, form: Any, commit: bool = True) -> Any:
@@ -79,6 +90,8 @@ class PlainFields(FormFieldModelAdminMixin):
 
 class TablePart(PlainFields, TabularInline):
     """Rows of another table on the page of the row they belong to, one per line."""
+
+    formset = PartFormSet
 
 
 class StackPart(PlainFields, StackedInline):
@@ -158,6 +171,12 @@ class ModelPage(PlainFields, ModelAdmin):
             return super().delete_view(request, object_id, extra_context)
         except IntegrityError:
             return super().delete_view(request, object_id, extra_context)
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        super().save_formset(request, form, formset, change)
+        for _ in formset.gone():
+            words = f"One of the {formset.model._meta.verbose_name_plural} was deleted by somebody else meanwhile."
+            self.message_user(request, words, messages.WARNING)
 
     def row_or_404(self, request: HttpRequest, object_id: str) -> Any:
         row = self.get_object(request, unquote(object_id))

@@ -11,7 +11,7 @@ from django.db.models.signals import pre_delete, pre_save
 from django.test import Client
 from django.urls import reverse
 
-from agents_admin.models import Agent, Delegation, Memory, Provider
+from agents_admin.models import Agent, Credential, CredentialOrigin, Delegation, Memory, Provider
 from agents_admin.models.delegation import lock_rosters
 from tests import world
 from tests.admin_page import change, fields, saved, submit, text
@@ -159,3 +159,26 @@ def test_a_roster_that_is_too_deep_already_is_not_copied():
     page = browser().post(url, {"_form_submitted": "on"}, follow=True)
     assert "No copy was made. Delegation may go 5 levels deep" in text(page)
     assert Agent.objects.count() == 8
+
+
+def test_a_line_that_somebody_else_deleted_does_not_hold_up_the_rest():
+    house = world.house()
+    client = browser()
+    opened_before = fields(client.get(change(house.concierge)))
+    house.analyst.delete()
+    page = client.post(change(house.concierge), opened_before | {"name": "Renamed", "_save": "Save"}, follow=True)
+    assert "was deleted by somebody else meanwhile" in text(page)
+    house.concierge.refresh_from_db()
+    assert house.concierge.name == "Renamed"
+    assert house.concierge.roster.get().delegate == house.hr_desk
+
+
+def test_a_place_that_somebody_else_took_away_from_a_credential_stays_away():
+    shop = Credential.objects.create(name="Shop", slug="shop", secret="x")
+    for origin in ("https://a.example", "https://b.example"):
+        CredentialOrigin.objects.create(credential=shop, origin=origin)
+    client = browser()
+    opened_before = fields(client.get(change(shop)))
+    shop.origins.first().delete()
+    saved(client.post(change(shop), opened_before | {"name": "Renamed", "_save": "Save"}))
+    assert [row.origin for row in shop.origins.all()] == ["https://b.example"]
