@@ -5,10 +5,11 @@ import uuid
 
 import pytest
 
+from agents_admin.models import Agent
 from runtime.models import Run, Thread
 from tests import world
 from tests.scripted import ScriptedModel
-from tests.web.chat_client import HTMX, Chat, a_thread, desk, stream_of
+from tests.web.chat_client import HTMX, Chat, a_thread, desk, stream_of, until_stored
 from web.chat import history
 from web.chat.places import PLACES
 
@@ -108,3 +109,18 @@ def test_a_conversation_costs_four_statements(turns: int, django_assert_num_quer
         a_run(thread, f"Question {number}.")
     with django_assert_num_queries(4):
         history.conversation(world.actor_of(linus), thread.pk, PLACES)
+
+
+def test_a_conversation_stays_with_its_agent_when_that_gets_another_address(site: str) -> None:
+    house = world.house()
+    with Chat(site, world.linus()) as chat:
+        thread = chat.say("What is 2 + 2?")
+        run = Run.objects.get(depth=0).pk
+        Agent.objects.filter(pk=house.concierge.pk).update(slug="porter")
+        world.agent("Usurper", slug="concierge")
+        (field,) = [one for one in chat.page(f"/chat/{thread}/").all("input") if one.attrs["name"] == "agent"]
+        assert field.attrs["value"] == "porter"
+        chat.say("And 3 + 3?", "porter", thread)
+        assert chat.send("", "porter", thread=thread, retry=run).status_code == 200
+        until_stored()
+    assert Run.objects.filter(depth=0, agent_slug="porter").count() == 2

@@ -18,7 +18,7 @@ async def post(actor: Actor, form: QueryDict) -> Run:
     is sent again. Raises RunError.
     """
     retry = form.get("retry")
-    asked = await _retried(actor, retry) if retry else _typed(form)
+    asked = await _retried(actor, form, retry) if retry else _typed(form)
     started = await execute.start(actor, asked)
     run = await Run.objects.for_actor(actor).select_related("thread").filter(pk=started.run).afirst()
     if run is None:  # another tab deleted the conversation just now
@@ -30,15 +30,19 @@ def _typed(form: QueryDict) -> execute.Request:
     # Browsers send every line end as CR LF.
     text = clean(form.get("starter") or form.get("text", "")).replace("\r\n", "\n")
     thread = form.get("thread", "")
-    return execute.Request(clean(form.get("agent", "")), text, _id(thread, "conversation") if thread else None)
+    return execute.Request(_agent(form), text, _id(thread, "conversation") if thread else None)
 
 
-async def _retried(actor: Actor, run: str) -> execute.Request:
+async def _retried(actor: Actor, form: QueryDict, run: str) -> execute.Request:
     roots = Run.objects.for_actor(actor).filter(pk=_id(run, "answer"), depth=0)
     found = await roots.afirst()
     if found is None:
         raise _missing("answer")
-    return execute.Request(found.agent_slug, found.input, found.thread_id)
+    return execute.Request(_agent(form) or found.agent_slug, found.input, found.thread_id)
+
+
+def _agent(form: QueryDict) -> str:
+    return clean(form.get("agent", ""))
 
 
 def _id(text: str, what: str) -> UUID:

@@ -118,7 +118,8 @@ async def _start(request: UserRequest, actor: Actor, slug: str | None, **context
 async def _thread(request: UserRequest, actor: Actor, thread: UUID, **context: Any) -> HttpResponse:
     before = _uuid(request.GET.get("before", ""))
     found = _found(await sync_to_async(history.conversation)(actor, thread, PLACES, before))
-    agent = _chosen(await agents_for(actor), found.thread.agent_slug)
+    # Slugs are given to other agents in time.
+    agent = next((agent for agent in await agents_for(actor) if agent.id == found.thread.agent_id), None)
     run = found.open
     page = {"conversation": found, "thread": found.thread, "agent": agent}
     page |= {"run": run, "stop": PLACES.stop(run) if run else ""}
