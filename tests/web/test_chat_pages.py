@@ -54,6 +54,7 @@ def test_a_first_message_makes_a_conversation(site: str) -> None:
         thread = Thread.objects.get()
         assert sent.headers["HX-Replace-Url"] == f"/chat/{thread.pk}/"
         assert f'id="thread-{thread.pk}"' in sent.text
+        assert f"<title>{thread.title} · Roster</title>" in sent.text
         stream = chat.http.get(stream_of(sent.text))
         assert stream.headers["content-type"].startswith("text/event-stream")
         assert "no-store" in stream.headers["cache-control"]
