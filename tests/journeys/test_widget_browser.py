@@ -1,5 +1,7 @@
 """The widget in a browser: on a page of another site, under that site's policy, all third-party cookies blocked."""
 
+import base64
+import json
 import time
 
 import pytest
@@ -241,3 +243,24 @@ def test_it_fills_a_phone_and_keeps_to_the_chosen_theme(page, shop, house):
     assert frame.locator("body").evaluate("body => getComputedStyle(body).backgroundColor") == "rgb(28, 28, 35)"
     frame.get_by_role("button", name="Close").click()
     expect(page.get_by_role("button", name="Open the chat")).to_be_focused()
+
+
+def test_two_tabs_that_are_opened_at_once_are_one_visitor(page, shop, house):
+    other = page.context.new_page()
+    visitors = set()
+    for tab in (page, other):
+        tab.route("**/token/", lambda route: (time.sleep(0.3), route.continue_()))
+        tab.on("request", lambda request: visitors.add(_visitor(request.headers.get("authorization", ":"))))
+        tab.goto(shop.origin)
+        expect(tab.get_by_role("button", name="Open the chat")).to_be_visible()
+    for tab in (page, other):
+        tab.evaluate("document.querySelector('roster-widget').shadowRoot.querySelector('button').click()")
+    for tab in (page, other):
+        expect(chat(tab).get_by_role("button", name=QUESTION)).to_be_visible()
+    visitors.discard("")
+    assert len(visitors) == 1
+
+
+def _visitor(authorization):
+    said = authorization.removeprefix("Bearer ").split(":")[0]
+    return json.loads(base64.urlsafe_b64decode(said + "=" * (-len(said) % 4)))["visitor"] if said else ""

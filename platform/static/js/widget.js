@@ -64,7 +64,10 @@
   let renewing = null;
 
   async function renewed() {
-    const fresh = await request("token/", form({ token: pass()?.token ?? "" }));
+    const held = pass();
+    const fresh = await request("token/", form({ token: held?.token ?? "" }));
+    const other = held ? null : pass();
+    if (other) return other; // another tab was faster: one browser, one visitor
     const made = { token: fresh.token, until: Date.now() + fresh.seconds * 1000 };
     kept.set(KEY, JSON.stringify(made));
     return made;
