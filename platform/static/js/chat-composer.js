@@ -12,6 +12,7 @@ field?.addEventListener("keydown", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.isComposing || document.querySelector("dialog[open], :popover-open")) return;
+  if (event.target.closest(".thread-menu")) return; // somebody thought better of a new title
   document.querySelector(".composer .stop")?.click();
 });
 
