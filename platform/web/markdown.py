@@ -45,7 +45,7 @@ def to_html(text: str) -> SafeString:
         url_schemes={"http", "https", "mailto"},
         url_relative="deny",
         link_rel="noopener noreferrer nofollow",
-        set_tag_attribute_values={"a": {"target": "_blank"}},
+        set_tag_attribute_values={"a": {"target": "_blank"}, "ul": {"dir": "auto"}, "ol": {"dir": "auto"}},
     )
     return mark_safe(_dressed(contained(clean)))  # noqa: S308 - nh3 cleaned it
 

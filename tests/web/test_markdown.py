@@ -112,3 +112,8 @@ def test_no_text_turns_the_direction_of_another(text: str, shown: str) -> None:
 
 def test_a_very_long_text_turns_nothing_either() -> None:
     assert "\u202e" not in to_html("\u202e" + "x" * LONGEST)
+
+
+@pytest.mark.parametrize("text", ["- واحد", "1. واحد"])
+def test_a_list_has_its_marks_where_its_language_begins(text: str) -> None:
+    assert 'l dir="auto">' in to_html(text)
