@@ -1,16 +1,37 @@
 """Users and groups in Unfold's forms. Nobody gives anybody, themselves included, rights that a superuser didn't."""
 
+from typing import Any
+
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.forms import ReadOnlyPasswordHashWidget
+from django.contrib.auth.hashers import is_password_usable
 from django.contrib.auth.models import Group, User
 from django.db import models
 from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from agents_admin.admin.page import ModelPage
 
 _RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
+
+
+class PasswordSaid(ReadOnlyPasswordHashWidget):
+    """In one word: how a password is kept is nothing that an administrator can do anything with."""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        context = self.get_context(name, value, attrs)
+        return render_to_string("admin/parts/password.html", context | {"is_set": value and is_password_usable(value)})
+
+
+class PersonForm(UserChangeForm):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password"].widget = PasswordSaid()
+
 
 admin.site.unregister(User)
 admin.site.unregister(Group)
@@ -18,7 +39,7 @@ admin.site.unregister(Group)
 
 @admin.register(User)
 class UserAdmin(DjangoUserAdmin, ModelPage):  # type: ignore[misc]
-    form = UserChangeForm
+    form = PersonForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     list_display = ("username", "first_name", "last_name", "is_active", "is_staff", "is_superuser")

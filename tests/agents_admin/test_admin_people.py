@@ -51,3 +51,11 @@ def test_staff_without_rights_find_nothing(client):
     for model in ("agent", "provider", "tool", "apikey"):
         assert client.get(reverse(f"admin:agents_admin_{model}_changelist")).status_code == 403
     assert client.post(reverse("admin:agents_admin_agent_switch", args=[house.analyst.pk])).status_code == 403
+
+
+def test_of_a_password_only_that_it_is_set_is_shown(ada):
+    page = text(ada.get(change(world.linus())))
+    assert "<span>Set</span>" in page
+    assert "pbkdf2" not in page
+    nobody = world.person("nobody", password="!")
+    assert "<span>None</span>" in text(ada.get(change(nobody)))
