@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from unfold.widgets import INPUT_CLASSES
 
 _CLEAR = "-clear"
@@ -27,8 +27,8 @@ class SecretInput(forms.PasswordInput):
         field = super().render(name, None, attrs, renderer)
         if not self.stored:
             return field
-        box = '{}<label class="flex gap-2 items-center mt-2"><input type="checkbox" name="{}"{}> Clear it</label>'
-        return format_html(box, field, name + _CLEAR, mark_safe(" checked") if value == "" else "")
+        box = '{}<label class="flex gap-2 items-center mt-2"><input type="checkbox" name="{}" {}> Clear it</label>'
+        return format_html(box, field, name + _CLEAR, "checked" if value == "" else "")
 
     def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> str | None:
         typed = str(data.get(name) or "").strip()
