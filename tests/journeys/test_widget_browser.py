@@ -205,6 +205,19 @@ def test_a_network_that_is_gone_is_said_and_comes_back(page, shop, house):
     page.complaints.clear()
 
 
+def test_what_the_server_took_is_shown_when_its_answer_was_lost(page, shop, house):
+    frame = opened(page, shop)
+    frame.get_by_role("button", name=QUESTION).click()
+    expect(answer(frame)).to_contain_text("28 days")
+    expect(frame.get_by_role("button", name="Send")).to_be_visible()
+    page.route("**/send/", lambda route: (route.fetch(), route.abort()), times=1)
+    frame.get_by_role("textbox").fill("What is 2 + 2?")
+    frame.get_by_role("textbox").press("Enter")
+    expect(frame.locator(".turn")).to_have_count(2)
+    expect(answer(frame)).to_contain_text("4")
+    page.complaints.clear()
+
+
 def test_a_site_that_is_not_on_the_list_shows_nothing(page, shop, house):
     widget = world.widget(house.concierge, "https://elsewhere.example", name="Elsewhere")
     with page.expect_console_message(lambda said: said.type == "warning") as hint:

@@ -23,7 +23,9 @@ from runtime.review import review
 from tests import waiting, world
 from tests.loop import ask, running
 from tests.scripted import ScriptedModel
+from tests.web.api_client import settle
 from tests.web.chat_client import a_thread, desk
+from tests.web.widget_client import run_in, thread_in
 from web.api import threads as api_threads
 from web.api.schema import NewThread, ThreadChange
 from web.chat import history, threads
@@ -200,3 +202,15 @@ def test_two_steps_that_are_decided_at_once_are_both_decided(model: ScriptedMode
 
     running(partial(work, list(calls)))
     assert Run.objects.get().output == "Ordered."
+
+
+def test_another_tab_of_a_visitor_gets_the_turns_that_it_lacks(visitor, stranger):
+    first = visitor.say("What is 2 + 2?")
+    there = f"conversation/?after={run_in(first)}"
+    settle()
+    assert visitor.frame("GET", there).status_code == 204
+    visitor.answer_to("And 3 + 3?", thread=thread_in(first))
+    newer = visitor.frame("GET", there).text
+    assert ("3 + 3" in newer, "2 + 2" in newer, 'class="button send"' in newer) == (True, False, True)
+    assert stranger.frame("GET", there).status_code == 204
+    assert visitor.frame("GET", "conversation/?after=x").status_code == 404

@@ -3,14 +3,13 @@
 
 const turns = document.getElementById("turns");
 const composer = document.getElementById("composer");
-const lastTurn = () => turns.querySelector(":scope > .turn:last-of-type");
+const lastTurn = () => turns?.querySelector(":scope > .turn:last-of-type");
 const isSending = () => composer?.matches(".htmx-request"); // its answer brings a turn of its own
 
 async function catchUp() {
   const last = lastTurn();
   if (document.hidden || !last) return;
-  const address = `${location.pathname}?after=${last.id.slice(2)}`;
-  const answer = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
+  const answer = await fetch(`?after=${last.id.slice(2)}`, { headers: { "HX-Request": "true" } }).catch(() => null);
   if (answer?.status !== 200) return;
   const text = await answer.text();
   if (lastTurn() !== last || isSending()) return;

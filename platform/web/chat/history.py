@@ -65,11 +65,15 @@ def conversation(actor: Actor, thread: UUID, places: Places, before: UUID | None
     return Conversation(row, _turns(shown, places), shown[0].pk if more else None)
 
 
-def newer(actor: Actor, thread: UUID, after: UUID, places: Places) -> Sequence[Turn]:
-    """The turns of a thread that were begun after the run `after`; none when there is no such run of this actor."""
-    roots = Run.objects.for_actor(actor).filter(thread=thread, depth=0)
-    later = roots.filter(created_at__gt=roots.filter(pk=after).values("created_at")[:1])
-    return _turns(list(later.order_by("created_at", "pk")[:TURNS_SHOWN]), places)
+def newer(actor: Actor, after: UUID, places: Places) -> Conversation | None:
+    """What was said after the run `after` in its thread; None when that is nothing, or it is no run of this actor."""
+    roots = Run.objects.for_actor(actor).filter(depth=0)
+    seen = roots.filter(pk=after).select_related("thread").first()
+    if seen is None:
+        return None
+    later = roots.filter(thread=seen.thread, created_at__gt=seen.created_at).order_by("created_at", "pk")
+    turns = _turns(list(later[:TURNS_SHOWN]), places)
+    return Conversation(seen.thread, turns, None) if turns else None
 
 
 def _turns(roots: Sequence[Run], places: Places) -> list[Turn]:

@@ -20,6 +20,7 @@ from runtime.models import Run
 from runtime.resolve import AgentCard, agents_for
 from web.access import session_actor
 from web.chat import history
+from web.chat.newer import newer
 from web.chat.places import PLACES
 from web.chat.posts import post
 from web.chat.refusals import in_place
@@ -49,18 +50,8 @@ async def thread_page(request: UserRequest, thread: UUID) -> HttpResponse:
         earlier = await sync_to_async(history.conversation)(actor, thread, PLACES, before)
         return render(request, "chat/turns.html", {"conversation": _found(earlier)})
     if request.htmx and after:
-        return await _newer(actor, thread, after)
+        return await newer(actor, after, PLACES)
     return await _thread(request, actor, thread)
-
-
-async def _newer(actor: Actor, thread: UUID, after: UUID) -> HttpResponse:
-    """What another tab has added to a page whose last turn is `after`."""
-    turns = await sync_to_async(history.newer)(actor, thread, after, PLACES)
-    if not turns:
-        return HttpResponse(status=204)
-    run = turns[-1].run
-    context = {"turns": turns, "thread": thread, "run": run, "stop": PLACES.stop(run) if turns[-1].open else ""}
-    return HttpResponse(render_to_string("chat/newer.html", context))
 
 
 @require_POST

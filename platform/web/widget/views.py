@@ -22,6 +22,7 @@ from runtime.errors import RunError
 from runtime.models import Run, Thread
 from runtime.resolve import AgentCard, agents_for
 from web.chat import history
+from web.chat.newer import newer
 from web.chat.posts import post
 from web.chat.turns import begun
 from web.sse import stream_response
@@ -77,11 +78,16 @@ async def frame(request: HttpRequest, widget: UUID) -> HttpResponse:
 @require_GET
 @for_visitors
 async def conversation(request: HttpRequest, visit: Visit) -> HttpResponse:
-    """The visitor's last conversation, that of `?thread=`, or with `?new` an empty one. `?before=`: earlier turns."""
+    """The visitor's last conversation, that of `?thread=`, or with `?new` an empty one.
+
+    `?before=`: turns before that run. `?after=`: those after it.
+    """
     places = WidgetPlaces(visit.widget.id)
     if before := request.GET.get("before"):
         earlier = await sync_to_async(_earlier)(visit.actor, places, before)
         return render(request, "chat/turns.html", {"conversation": earlier})
+    if after := request.GET.get("after"):
+        return await newer(visit.actor, _uuid(after), places)
     card = await _card(visit)
     found = await sync_to_async(_chosen)(visit.actor, places, card, request.GET)
     context = {"widget": visit.widget, "places": places, "agent": card, "agents": [card] if card else []}
