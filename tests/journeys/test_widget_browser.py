@@ -246,6 +246,12 @@ def test_a_widget_that_is_switched_off_is_a_hint_for_developers_alone(page, shop
     page.complaints.clear()
 
 
+def test_an_agent_that_visitors_may_not_use_any_more_is_said(page, shop, house):
+    type(house.concierge).objects.filter(pk=house.concierge.pk).update(audience="signed-in")
+    frame = opened(page, shop)
+    expect(frame.get_by_text("answer at the moment")).to_be_visible()
+
+
 def test_it_fills_a_phone_and_keeps_to_the_chosen_theme(page, shop, house):
     house.concierge.widgets.update(theme="dark", accent="#ffee00")
     page.set_viewport_size({"width": 390, "height": 780})

@@ -104,7 +104,7 @@ async function begin() {
     for (const field of template.content.querySelectorAll("[autofocus]")) field.removeAttribute("autofocus");
     main.hidden = true;
     main.replaceChildren(template.content);
-    await load("script[type=module]");
+    if (document.getElementById("turns")) await load("script[type=module]");
     htmx.process(main);
     main.hidden = false;
     ask({ wants: "ready" });
