@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin import ActionLocation
-from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.options import SOURCE_MODEL_VAR, IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, ValidationError
 from django.db import DataError, IntegrityError, models, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
@@ -177,6 +177,12 @@ class ModelPage(PlainFields, ModelAdmin):
         for _ in formset.gone():
             words = f"One of the {formset.model._meta.verbose_name_plural} was deleted by somebody else meanwhile."
             self.message_user(request, words, messages.WARNING)
+
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> Any:
+        """Django takes this value of a popup apart without looking at it."""
+        if "." not in request.POST.get(SOURCE_MODEL_VAR, "."):
+            raise SuspiciousOperation("A popup must name the model that it was opened for.")
+        return super().response_add(request, obj, post_url_continue)
 
     def row_or_404(self, request: HttpRequest, object_id: str) -> Any:
         row = self.get_object(request, unquote(object_id))

@@ -108,3 +108,9 @@ def test_an_id_that_is_none_is_refused_in_words(ada, field):
     house = world.house()
     world.give(house.concierge, house.clock)
     assert "Please correct the error" in refused(submit(ada, change(house.concierge), **{field: "x"}))
+
+
+def test_a_popup_of_no_model_is_refused_and_nothing_is_saved(ada):
+    typed = fields(ada.get(add("memory"))) | {"name": "Rules", "slug": "rules", "_popup": "1"}
+    assert ada.post(add("memory"), typed | {"_source_model": "nonsense"}).status_code == 400
+    assert ada.post(add("memory"), typed | {"_source_model": "agents_admin.tool"}).status_code == 200
