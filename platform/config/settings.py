@@ -94,6 +94,7 @@ AXES_VERBOSE = False
 AXES_ENABLE_ADMIN = False
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8_000_000  # a document of 5 MB is edited in a form
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000  # a roster of a hundred agents is, too: a line has a dozen fields
 
 SECURE_CSP = PAGES
 SECURE_CONTENT_TYPE_NOSNIFF = True

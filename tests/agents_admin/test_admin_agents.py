@@ -78,3 +78,12 @@ def test_deleting_an_agent_says_what_goes_with_it(ada):
     page = text(ada.get(reverse("admin:agents_admin_agent_delete", args=[house.analyst.pk])))
     assert "Concierge → Analyst" in page
     assert Delegation.objects.filter(delegate=house.analyst).exists()
+
+
+def test_a_roster_of_a_hundred_agents_is_saved(ada):
+    top, model = world.agent("Top"), world.model()
+    crowd = Agent.objects.bulk_create(Agent(name=f"A{n}", slug=f"a{n}", model=model) for n in range(100))
+    limits = ("max_calls", "timeout_seconds", "max_steps", "max_tokens", "when_to_use", "on_failure")
+    empty = {f"roster-{number}-{limit}": "" for number in range(100) for limit in limits}
+    saved(submit(ada, change(top), **roster(*crowd) | empty))
+    assert top.roster.count() == 100
