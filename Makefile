@@ -12,8 +12,8 @@ help: ## this list
 run: $(READY) ## serve Roster with its demo on http://127.0.0.1:8000 (PORT=8001 make run: elsewhere)
 	@exec $(PYTHON) manage.py up --demo
 
-test: $(READY) ## the whole test suite
-	@exec $(PYTHON) -m pytest -q
+test: $(READY) ## the whole test suite, in two processes
+	@exec $(PYTHON) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(READY) ## style, types, import contracts, spelling
 	.venv/bin/ruff check .

@@ -16,7 +16,7 @@ import hypothesis
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-pytest_plugins = ["tests.scripted"]
+pytest_plugins = ["tests.scripted", "tests.chaos.figures"]
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 TEST_DATA = Path(tempfile.mkdtemp(prefix="roster-test-"))
@@ -42,6 +42,8 @@ os.environ |= {
     "EGRESS_ALLOW": "127.0.0.1",
 }
 django.setup()
+# A process of several inherits the environment, and would read the settings before it has its own DATA_DIR.
+del os.environ["DJANGO_SETTINGS_MODULE"]
 # Examples share two cores with a database and a browser: how long one takes says nothing.
 hypothesis.settings.register_profile("roster", deadline=None)
 hypothesis.settings.load_profile("roster")
@@ -67,16 +69,13 @@ CHROMIUM_ARGS = [
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that let processes die come first: the site of the others would take over what those leave behind.
 
-    Browser tests come last: Playwright keeps a loop running in this thread, beside which no async test can run.
+    They are in files of their own, since a process that runs tests takes them file by file.
     """
-    items.sort(key=_turn)
+    items.sort(key=_shares)
 
 
-def _turn(item: pytest.Item) -> int:
-    names = getattr(item, "fixturenames", ())
-    if "town" in names or item.get_closest_marker("alone"):
-        return 0
-    return 2 if "browser" in names else 1
+def _shares(item: pytest.Item) -> bool:
+    return "town" not in getattr(item, "fixturenames", ()) and item.get_closest_marker("alone") is None
 
 
 def pytest_unconfigure() -> None:
@@ -182,15 +181,18 @@ def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
     raise RuntimeError(f"The web process did not start:\n{log.read_text()[-4000:]}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium; without one the browser tests are skipped, or fail under REQUIRE_BROWSER=1."""
+    """Debian's Chromium; without one the browser tests are skipped, or fail under REQUIRE_BROWSER=1.
+
+    Playwright keeps a loop running in this thread, beside which no async test can run: it ends with its module.
+    """
     if CHROMIUM is None:
         say = pytest.fail if os.environ.get("REQUIRE_BROWSER") == "1" else pytest.skip
         say("No Chromium was found: install the package chromium to run the browser tests.")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGS)
-        # Playwright keeps a loop running in this thread; Django would refuse the ORM because of it.
+        # Django would refuse the ORM beside a loop that runs.
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
         yield chromium
         chromium.close()

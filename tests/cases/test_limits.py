@@ -10,7 +10,6 @@ from runtime.models import ToolCall
 from runtime.spec import Limits
 from tests import world
 from tests.cases.test_delegation import ended
-from tests.dying import die_at, goes_on, is_text
 from tests.plain_run import CALCULATOR, agent, edge, run_plainly, world_of
 from tests.scripted import ScriptedModel
 from tests.web.api_client import ask as ask_api
@@ -44,22 +43,6 @@ def test_case_14_the_whole_tree_has_one_purse_of_tokens(model: ScriptedModel) ->
     assert (ended(ran).status, ended(ran).reason) == ("limited", "max_tokens")
     assert sum(event.input_tokens + event.output_tokens for event in ran.log.of_kind(events.Usage)) == 300
     assert ran.log.of_kind(events.DelegateFailed)[0].reason == "budget"
-
-
-@pytest.mark.alone
-@pytest.mark.django_db(transaction=True)
-def test_case_14_a_process_that_takes_over_does_not_begin_to_count_anew(model: ScriptedModel) -> None:
-    analyst = scripted_agent(model, "Analyst", max_steps=2)
-    world.give(analyst, world.tool("calculator"))
-    model.when(tools=True).calls("calculator", {"expression": "1+1"})
-    model.when(tools=False).says(["two "] * 100, delay=0.02)
-    model.when(tools=False).says("It is two.")
-
-    run = goes_on(die_at("analyst", is_text()))
-
-    # The step that broke off is asked for again; it was never finished, so it is still the second and last.
-    assert (run.status, run.reason, run.output) == ("limited", "max_steps", "It is two.")
-    assert [bool(request.tools) for request in model.requests] == [True, False, False]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,4 +1,4 @@
-"""The town of the chaos tests, and the figures that they print at the end."""
+"""What the chaos tests share: a town, and people in it."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,6 @@ from django.db import connections
 
 from tests import world
 from tests.chaos.effects import Effects, counting
-from tests.chaos.figures import FIGURES
 from tests.chaos.town import Town, environ_of
 from tests.scripted import ScriptedModel
 from tests.web.api_client import scripted_agent
@@ -57,10 +56,3 @@ def busy_clerk(transactional_db: None, model: ScriptedModel, effects: Effects):
 def key(transactional_db: None) -> str:
     """Linus's API key."""
     return world.api_key(world.linus())
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if FIGURES:
-        terminalreporter.section("figures")
-    for name, words in FIGURES:
-        terminalreporter.write_line(f"{name:4} {words}")

@@ -99,7 +99,7 @@ def test_a_superuser_deletes_a_run_with_everything_below(client, run):
     assert not Event.objects.exists()
 
 
-@pytest.mark.parametrize("bad", ["x", str(uuid4()), "%00"])
+@pytest.mark.parametrize("bad", ["x", "7d1a2c54-0000-4000-8000-000000000000", "%00"])
 def test_a_run_that_is_not_there_is_not_found(client, bad):
     client.force_login(world.ada(), BACKEND)
     assert client.get(f"/admin/runtime/run/{bad}/change/").status_code == 404
