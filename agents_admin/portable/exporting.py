@@ -97,7 +97,8 @@ def _plain(value: object) -> object:
 
 def _secret(row: Any, name: str) -> str | None:
     """A secret that was typed in the admin gets a variable's name, in which the one who applies the bundle gives it."""
-    placeholder = f"${{{row.slug}_{name}}}".upper().replace("-", "_")
+    owner = row.slug.replace("_", "__").replace("-", "_")  # `a-b` and `a_b` must not share a secret
+    placeholder = f"${{{owner}_{name}}}".upper()
     return (row.secret_reference or placeholder) if getattr(row, name) else None
 
 

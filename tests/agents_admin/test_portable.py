@@ -76,6 +76,13 @@ def test_an_export_names_references_and_holds_no_secret(load):
     assert "canary" not in text
 
 
+def test_rows_with_names_alike_do_not_share_a_secret():
+    for slug in ("my-own", "my_own"):
+        Provider.objects.create(slug=slug, name=slug, base_url="https://own.example", api_key=slug)
+    text = export()
+    assert [text.count(f"${{{name}_API_KEY}}") for name in ("MY_OWN", "MY__OWN")] == [1, 1]
+
+
 def test_an_export_of_one_agent_holds_what_it_needs_and_no_more(load):
     load(SHOP)
     text = export(["librarian"])
