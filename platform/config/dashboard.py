@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Model as Row
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -26,7 +27,7 @@ class Step:
 def first_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """What the template shows, as far as this person may view it."""
     return context | {
-        "steps": _steps() if _may_view(request, Agent) else [],
+        "steps": _steps(request) if _may_view(request, Agent) else [],
         "counts": [
             (str(row._meta.verbose_name_plural), _count(row), _link(row)) for row in _COUNTED if _may_view(request, row)
         ],
@@ -35,12 +36,20 @@ def first_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _steps() -> list[Step]:
-    usable = Agent.objects.filter(enabled=True, hidden=False)
+def _steps(request: HttpRequest) -> list[Step]:
+    """Those that this person may take."""
+    made: list[tuple[type[Row], str, str, QuerySet[Any]]] = [
+        (Provider, "Connect a provider", "Where language models are served.", Provider.objects.all()),
+        (Model, "Add a model", "One of the models that the provider serves.", Model.objects.all()),
+        (
+            Agent,
+            "Make an agent",
+            "A model with instructions, tools and colleagues.",
+            Agent.objects.filter(enabled=True, hidden=False),
+        ),
+    ]
     return [
-        Step("Connect a provider", "Where language models are served.", _add(Provider), Provider.objects.exists()),
-        Step("Add a model", "One of the models that the provider serves.", _add(Model), Model.objects.exists()),
-        Step("Make an agent", "A model with instructions, tools and colleagues.", _add(Agent), usable.exists()),
+        *(Step(title, what, _add(row), rows.exists()) for row, title, what, rows in made if _may(request, "add", row)),
         Step("Talk to it", "In the chat, like everybody else.", "/chat/", Run.objects.exists()),
     ]
 
@@ -56,7 +65,11 @@ def _failed() -> list[Run]:
 
 
 def _may_view(request: HttpRequest, row: type[Row]) -> bool:
-    return request.user.has_perm(f"{row._meta.app_label}.view_{row._meta.model_name}")
+    return _may(request, "view", row)
+
+
+def _may(request: HttpRequest, do: str, row: type[Row]) -> bool:
+    return request.user.has_perm(f"{row._meta.app_label}.{do}_{row._meta.model_name}")
 
 
 def _link(row: type[Row]) -> str:

@@ -115,6 +115,14 @@ def test_the_first_page_shows_steps_counts_and_failures(client, run):
     assert "Ask a superuser" in text(client.get("/admin/"))
 
 
+def test_the_first_page_leads_nobody_to_what_they_may_not_do(client, run):
+    grace = world.grace()
+    grace.user_permissions.set(Permission.objects.filter(codename__in=["view_agent", "add_model"]))
+    client.force_login(grace, BACKEND)
+    steps = client.get("/admin/").context["steps"]
+    assert [step.title for step in steps] == ["Add a model", "Talk to it"]
+
+
 def test_runs_that_wait_for_a_person_are_counted_and_found(client, run):
     Run.objects.filter(pk=run.pk).update(status="needs_review", finished_at=None)
     client.force_login(world.ada(), BACKEND)
