@@ -114,3 +114,9 @@ def test_a_popup_of_no_model_is_refused_and_nothing_is_saved(ada):
     typed = fields(ada.get(add("memory"))) | {"name": "Rules", "slug": "rules", "_popup": "1"}
     assert ada.post(add("memory"), typed | {"_source_model": "nonsense"}).status_code == 400
     assert ada.post(add("memory"), typed | {"_source_model": "agents_admin.tool"}).status_code == 200
+
+
+def test_a_form_beyond_all_limits_is_refused_with_what_to_do(ada):
+    page = ada.post("/admin/agents_admin/agent/add/", {"name": "x" * 8_000_001})
+    assert page.status_code == 400
+    assert "Go back" in page.text
