@@ -246,6 +246,19 @@ def test_a_widget_that_is_switched_off_is_a_hint_for_developers_alone(page, shop
     page.complaints.clear()
 
 
+def test_a_widget_that_is_switched_off_in_the_middle_of_an_answer_says_so(page, shop, house, model):
+    widget = world.widget(scripted_agent(model, audience="everyone"), shop.origin)
+    shop.show(widget.pk)
+    model.says(["One "] * 100, delay=0.1)
+    frame = opened(page, shop)
+    frame.get_by_role("textbox").fill("Count")
+    frame.get_by_role("textbox").press("Enter")
+    expect(frame.locator(".message")).to_contain_text("One")
+    type(widget).objects.update(enabled=False)
+    expect(frame.get_by_role("alert")).to_contain_text("does not exist any more", timeout=10_000)
+    page.complaints.clear()
+
+
 def test_an_agent_that_visitors_may_not_use_any_more_is_said(page, shop, house):
     type(house.concierge).objects.filter(pk=house.concierge.pk).update(audience="signed-in")
     frame = opened(page, shop)

@@ -57,7 +57,7 @@ const STREAM = "[hx-sse\\:connect]";
 const PAUSE_MS = 2000;
 
 function lost(stream, status) {
-  if (status >= 400 && status < 500) explain(status);
+  if (status >= 400 && status < 500) explain(status === 403 ? 404 : status); // who reads sends no form token
   if (status >= 400 && status < 500 && status !== 401) return stream.remove(); // who signs in again goes on reading
   stream.closest(".turn").setAttribute("data-offline", "");
   document.getElementById("announcer").textContent = "The connection was lost. Reconnecting.";
