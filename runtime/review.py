@@ -41,9 +41,9 @@ async def review(actor: Actor, run: UUID, call: UUID, decision: Decision, *, any
     if actor.widget_id is not None:
         raise RunError("forbidden", "A person who works here has to decide about this.")
     values = rights.parameters(actor) | {"run": run, "anybodys": anybodys}
-    left = None
-    while left is None:  # another step was decided meanwhile
-        left = await _noted(call, decision, values)
+    while (left := await _noted(call, decision, values)) is None:
+        # Somebody else decided meanwhile, and may have found the run locked by this try when it was to go on.
+        await take_over(runner())
     if not left:
         await take_over(runner())
 
