@@ -278,3 +278,21 @@ def test_a_stream_that_could_not_be_opened_is_opened_again(page: Page, model: Sc
     expect(page.locator(".message")).to_have_text("Here it is.")
     expect(page.locator("#composer-problem")).to_be_empty()
     page.complaints.clear()  # type: ignore[attr-defined]  # the browser reports the request that failed
+
+
+def test_a_stream_that_opens_late_leaves_what_is_said_about_something_else(page: Page, model: ScriptedModel) -> None:
+    desk(model)
+    model.says([f"word{number} " for number in range(60)], delay=0.05)
+    enter(page)
+    page.route("**/stream/**", lambda route: (time.sleep(1.5), route.continue_()), times=1)
+    page.evaluate(
+        """() => setTimeout(() => {
+        document.getElementById("composer-text").value = "And then?";
+        document.getElementById("composer").requestSubmit();
+        }, 1000)"""
+    )
+    say(page, "Tell me")
+    expect(page.locator(".message")).to_contain_text("word5")
+    expect(page.locator("#composer-problem")).to_contain_text("still being written")
+    expect(page.locator(FIELD)).to_have_value("And then?")
+    page.complaints.clear()  # type: ignore[attr-defined]  # the browser reports the request that was refused

@@ -80,6 +80,8 @@ document.addEventListener("htmx:sse:after:connection", ({ detail: { connection }
 });
 
 document.addEventListener("htmx:sse:after:connection", (event) => {
-  event.target.closest?.(".turn")?.removeAttribute("data-offline");
+  const turn = event.target.closest?.(".turn[data-offline]");
+  if (!turn) return; // what is said there now is about something else
+  turn.removeAttribute("data-offline");
   document.getElementById("composer-problem")?.replaceChildren();
 });
