@@ -19,7 +19,7 @@ SHIFT_SECONDS = 240.0
 STOPPING = multiprocessing.Event()
 """Set by the worker when it is told to end, for the processes that it forked: a shift then lets go of its runs."""
 _LOOK_SECONDS = 0.25
-_SHIFT_LOCK = 7_241_002
+SHIFT_LOCK = 7_241_002
 
 
 def housekeeping() -> None:
@@ -68,11 +68,11 @@ async def _beat(here: runner.Runner) -> None:
 async def _alone() -> AsyncIterator[bool]:
     """Whether no other shift is under way; a shift that was killed holds nothing."""
     async with store.connection() as connection:
-        cursor = await connection.execute("SELECT pg_try_advisory_lock(%s) AS got", (_SHIFT_LOCK,))
+        cursor = await connection.execute("SELECT pg_try_advisory_lock(%s) AS got", (SHIFT_LOCK,))
         row = await cursor.fetchone()
         got = bool(row and row["got"])
         try:
             yield got
         finally:
             if got:
-                await connection.execute("SELECT pg_advisory_unlock(%s)", (_SHIFT_LOCK,))
+                await connection.execute("SELECT pg_advisory_unlock(%s)", (SHIFT_LOCK,))

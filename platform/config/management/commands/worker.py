@@ -1,31 +1,32 @@
 import os
-import signal
-from types import FrameType
 from typing import Any
 
-from django_q.management.commands import qcluster
+from django.core.management.base import BaseCommand
+from django_q.cluster import Cluster
 
 from config.family import die_with_parent
 from runtime import tasks
 
 
-class Command(qcluster.Command):
+class Worker(Cluster):
+    """Tells its shifts first when it has to end, also while it starts: the queue waits for the work under way, and a
+    shift lasts a minute."""
+
+    def start(self) -> int:
+        pid: int = super().start()
+        if tasks.STOPPING.is_set():  # said so early that there was nothing to stop
+            self.stop()
+        return pid
+
+    def sig_handler(self, signum: int, frame: Any) -> None:
+        tasks.STOPPING.set()
+        if self.sentinel is not None:
+            super().sig_handler(signum, frame)
+
+
+class Command(BaseCommand):
     help = "Runs the background worker (started by `up`)."
 
     def handle(self, *args: Any, **options: Any) -> None:
         os.register_at_fork(after_in_child=die_with_parent)  # its children would outlive a killed parent
-        super().handle(*args, **options)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            _end_shifts_before(number)
-
-
-def _end_shifts_before(number: int) -> None:
-    """The queue waits for the work under way before it ends, and a shift lasts a minute."""
-    queues_own = signal.getsignal(number)
-
-    def stop(received: int, frame: FrameType | None) -> None:
-        tasks.STOPPING.set()
-        if callable(queues_own):
-            queues_own(received, frame)
-
-    signal.signal(number, stop)
+        Worker().start()
