@@ -4,7 +4,7 @@ import re
 import time
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from agents_admin.models import Agent
 from runtime.models import Message, Run, Thread
@@ -281,10 +281,14 @@ def test_a_stream_that_could_not_be_opened_is_opened_again(page: Page, model: Sc
 
 
 def test_a_stream_that_opens_late_leaves_what_is_said_about_something_else(page: Page, model: ScriptedModel) -> None:
+    def late(route: Route) -> None:
+        time.sleep(1.5)
+        route.continue_()
+
     desk(model)
     model.says([f"word{number} " for number in range(60)], delay=0.05)
     enter(page)
-    page.route("**/stream/**", lambda route: (time.sleep(1.5), route.continue_()), times=1)
+    page.route("**/stream/**", late, times=1)
     page.evaluate(
         """() => setTimeout(() => {
         document.getElementById("composer-text").value = "And then?";
