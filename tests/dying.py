@@ -23,6 +23,12 @@ def scripted_agent(model: ScriptedModel, name: str, **fields):
 
 def die_at(agent: str, when: Callable[[Event], bool]) -> UUID:
     """Start a run for Linus and let its process die when an event comes up that is `when`, with what was committed."""
+    died = _die_at(agent, when)
+    _may_be_taken_over(died)
+    return died
+
+
+def _die_at(agent: str, when: Callable[[Event], bool]) -> UUID:
     actor = world.actor_of(world.linus())
 
     async def work() -> UUID:
@@ -35,11 +41,15 @@ def die_at(agent: str, when: Callable[[Event], bool]) -> UUID:
         for root in list(here.writer.logs):
             here.writer.lose(root)
         await asyncio.sleep(0.05)
+        # A process that ends would let go of it, and the served site could have it before a test has seen to its rows.
+        await store.fetch("UPDATE runtime_run SET owner_process = NULL, lease_until = now() + interval '1 hour'")
         return started.run
 
-    died = running(work)
+    return running(work)
+
+
+def _may_be_taken_over(died: UUID) -> None:
     Run.objects.filter(pk=died, depth=0).update(lease_until="2020-01-01T00:00:00Z")
-    return died
 
 
 def goes_on(run_id: UUID) -> Run:
@@ -70,10 +80,11 @@ def acting_agent(model: ScriptedModel):
 
 
 def die_in_an_act(agent, depth: int = 0) -> UUID:
-    died = die_at(agent.slug, lambda event: isinstance(event, events.ToolReady) and event.of.depth == depth)
+    died = _die_at(agent.slug, lambda event: isinstance(event, events.ToolReady) and event.of.depth == depth)
     # What came after is lost: the ledger says it was begun, and not that it ended.
     ready = EventRow.objects.filter(root=died, kind="ToolReady").order_by("-n")[0].n
     EventRow.objects.filter(root=died, n__gt=ready).delete()
     ToolCall.objects.update(state="started", content="", seconds=None)
     Run.objects.filter(root=died).update(status="running", finished_at=None)
+    _may_be_taken_over(died)
     return died

@@ -16,7 +16,7 @@ from tests.plain_run import check_order
 from tests.scripted import API_KEY, ScriptedModel
 from tests.waiting import broken_off, clerk
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.alone]
 
 
 def poet(model: ScriptedModel):

@@ -20,8 +20,9 @@ from tests.dying import die_at, is_text, scripted_agent
 from tests.loop import running
 from tests.scripted import ScriptedModel
 
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.alone]
 
-@pytest.mark.django_db(transaction=True)
+
 def test_the_schedule_that_a_start_makes_drops_expired_sessions_and_comes_once(monkeypatch):
     monkeypatch.setattr(tasks, "WATCH_SECONDS", 0.0)
     now = timezone.now()
@@ -34,7 +35,6 @@ def test_the_schedule_that_a_start_makes_drops_expired_sessions_and_comes_once(m
     assert list(Session.objects.values_list("session_key", flat=True)) == ["current"]
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_run_that_the_worker_goes_on_with_is_stopped_from_another_process_within_a_second(
     model: ScriptedModel, monkeypatch
 ):
@@ -61,7 +61,6 @@ def test_a_run_that_the_worker_goes_on_with_is_stopped_from_another_process_with
     assert Run.objects.get().status == "cancelled"
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_worker_that_is_told_to_end_lets_go_of_its_runs(model: ScriptedModel):
     agent = scripted_agent(model, "Poet")
     model.says(["word "] * 400, delay=0.02, times=None)
