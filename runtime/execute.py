@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from uuid import UUID, uuid4
 
@@ -75,7 +75,10 @@ _OWNED = f"SELECT r.thread_id FROM runtime_run r WHERE r.id = %(run)s AND r.dept
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What somebody asks of an agent (its slug). `thread` None: a new one."""
+    """What somebody asks of an agent (its slug). `thread` None: a new one.
+
+    `run`: under which id it is stored. The same id again is the same request, sent once more.
+    """
 
     agent: str
     text: str
@@ -83,11 +86,12 @@ class Request:
     metadata: Mapping[str, object] = field(default_factory=dict)
     idempotency_key: str | None = None
     idempotency_hash: str = ""
+    run: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """`created` is false when an earlier request with the same idempotency key had started the run."""
+    """`created` is false when an earlier request with the same idempotency key or run id had started the run."""
 
     run: UUID
     thread: UUID
@@ -101,7 +105,7 @@ async def start(actor: Actor, request: Request) -> Started:
     `idempotency_conflict`, `unavailable`.
     """
     text = _checked_text(request.text)
-    repeated = await _repeated(actor, request)
+    repeated = await _repeated(actor, request) if request.idempotency_key else None
     if repeated:
         return repeated
     try:
@@ -117,7 +121,7 @@ async def start(actor: Actor, request: Request) -> Started:
 
 
 async def _accept(actor: Actor, request: Request, world: RuntimeAgent, turns: list[Turn]) -> Started:
-    run_id, thread = uuid4(), request.thread or uuid4()
+    run_id, thread = request.run or uuid4(), request.thread or uuid4()
     values = _begin_values(actor, request, world, turns[-1].text) | {"run": run_id, "thread": thread}
     try:
         await store.fetch(_BEGIN, values)
@@ -125,6 +129,8 @@ async def _accept(actor: Actor, request: Request, world: RuntimeAgent, turns: li
         if error.diag.constraint_name == "run_one_open_per_thread":
             raise _in_progress() from None
         repeated = await _repeated(actor, request)
+        if repeated is None and request.run is not None:  # somebody else's
+            return await _accept(actor, replace(request, run=None), world, turns)
         if repeated is None:
             raise
         return repeated
@@ -222,6 +228,9 @@ def _checked_text(raw: str) -> str:
 
 
 async def _repeated(actor: Actor, request: Request) -> Started | None:
+    if request.run is not None:
+        own = await store.fetch(_OWNED, rights.parameters(actor) | {"run": request.run})
+        return Started(request.run, own[0]["thread_id"], created=False) if own else None
     if request.idempotency_key is None:
         return None
     rows = await store.fetch(_REPEATED, (actor.user_id, request.idempotency_key))

@@ -60,6 +60,25 @@ def test_what_the_server_took_is_shown_when_its_answer_was_lost(page: Page, mode
     page.complaints.clear()  # type: ignore[attr-defined]  # the browser reports the request that failed
 
 
+@pytest.mark.parametrize("then", ["first", "first, and more"])
+def test_a_first_message_whose_answer_was_lost_is_sent_again(page: Page, model: ScriptedModel, then: str) -> None:
+    desk(model)
+    enter(page)
+    page.route("**/chat/send/", lambda route: (route.fetch(), route.abort()), times=1)
+    say(page, "first")
+    expect(page.locator("#composer-problem")).to_contain_text("can't be reached")
+    say(page, then)
+    answered(page)
+    same = then == "first"
+    expect(page.locator(FIELD)).to_have_value("" if same else then)
+    expect(page.locator("#composer-problem")).to_have_text("" if same else re.compile("This one is kept"))
+    expect(page.locator(".thread[id]")).to_have_count(1)
+    say(page, "second")
+    answered(page, turns=2)
+    assert [run.input for run in Run.objects.order_by("created_at")] == ["first", "second"]
+    page.complaints.clear()  # type: ignore[attr-defined]  # the browser reports the requests that failed
+
+
 def test_the_end_of_an_answer_leaves_the_next_ones_stop_alone(page: Page, model: ScriptedModel) -> None:
     desk(model)
     model.says("slow " * 20, delay=0.05).says("slower " * 60, delay=0.1)

@@ -218,6 +218,19 @@ def test_what_the_server_took_is_shown_when_its_answer_was_lost(page, shop, hous
     page.complaints.clear()
 
 
+def test_a_first_message_whose_answer_was_lost_is_sent_again(page, shop, house):
+    frame = opened(page, shop)
+    page.route("**/send/", lambda route: (route.fetch(), route.abort()), times=1)
+    frame.get_by_role("textbox").fill(QUESTION)
+    frame.get_by_role("textbox").press("Enter")
+    expect(frame.get_by_role("alert")).to_contain_text("can't be reached")
+    frame.get_by_role("textbox").press("Enter")
+    expect(answer(frame)).to_contain_text("28 days")
+    expect(frame.locator(".turn")).to_have_count(1)
+    assert Run.objects.filter(depth=0).count() == 1
+    page.complaints.clear()
+
+
 def test_a_site_that_is_not_on_the_list_shows_nothing(page, shop, house):
     widget = world.widget(house.concierge, "https://elsewhere.example", name="Elsewhere")
     with page.expect_console_message(lambda said: said.type == "warning") as hint:

@@ -1,6 +1,6 @@
 """What another tab has added to a conversation. The chat page and the widget share it."""
 
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from asgiref.sync import sync_to_async
 from django.http import HttpResponse
@@ -18,4 +18,5 @@ async def newer(actor: Actor, after: UUID, places: Places) -> HttpResponse:
         return HttpResponse(status=204)
     run = found.open
     context = {"turns": found.turns, "thread": found.thread.pk, "run": run, "stop": places.stop(run) if run else ""}
+    context["key"] = uuid4()
     return HttpResponse(render_to_string("chat/newer.html", context))

@@ -2,13 +2,12 @@
 
 import re
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from asgiref.sync import sync_to_async
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_GET, require_POST
 
@@ -22,9 +21,8 @@ from web.access import session_actor
 from web.chat import history
 from web.chat.newer import newer
 from web.chat.places import PLACES
-from web.chat.posts import post
+from web.chat.posts import Arrived, post, sent
 from web.chat.refusals import in_place
-from web.chat.turns import begun
 from web.errors import STATUS
 from web.http import UserRequest
 from web.sse import stream_response
@@ -58,23 +56,18 @@ async def thread_page(request: UserRequest, thread: UUID) -> HttpResponse:
 async def send(request: UserRequest) -> HttpResponse:
     """What was sent as a turn of its own, or what is wrong with it, in words and with the text kept."""
     actor = await session_actor(request)
+    is_new = not request.POST.get("thread") and "retry" not in request.POST
     try:
-        run = await post(actor, request.POST)
+        run, _ = await post(actor, request.POST)
+    except Arrived as earlier:
+        if not request.htmx:
+            return await _thread(request, actor, earlier.run.thread_id, **_kept(request, earlier))
+        return sent(request, earlier.run, PLACES, is_new=is_new, problem=earlier.message)
     except RunError as error:
         return await _refused(request, actor, error)
     if not request.htmx:
         return redirect("chat-thread", run.thread_id)
-    is_new = not request.POST.get("thread") and "retry" not in request.POST
-    context = {
-        "turn": begun(run, PLACES),
-        "thread": run.thread,
-        "stop": PLACES.stop(run.pk),
-        "is_new": is_new,
-    }
-    response = render(request, "chat/sent.html", context)
-    if is_new:
-        response["HX-Replace-Url"] = reverse("chat-thread", args=[run.thread_id])
-    return response
+    return sent(request, run, PLACES, is_new=is_new)
 
 
 @require_GET
@@ -121,20 +114,23 @@ async def _page(request: UserRequest, actor: Actor, context: dict[str, Any]) -> 
     listed = await sync_to_async(history.threads)(actor)
     status = context.pop("status", 200)
     person = await request.auser()  # `request.user` would be loaded again, and synchronously
-    page = {"threads": listed, "places": PLACES, "staff": person.is_staff}
+    page = {"threads": listed, "places": PLACES, "staff": person.is_staff, "key": uuid4()}
     return render(request, "chat/page.html", page | context, status=status)
 
 
 async def _refused(request: UserRequest, actor: Actor, error: RunError) -> HttpResponse:
-    status = STATUS[error.code]
     if request.htmx:
         context = {"problem": error.message, "where": await _open_turn(actor, request, error)}
-        return in_place(render_to_string("chat/problem.html", context), status, "#composer-problem")
-    kept: dict[str, Any] = {"problem": error.message, "text": request.POST.get("text", ""), "status": status}
+        return in_place(render_to_string("chat/problem.html", context), STATUS[error.code], "#composer-problem")
+    kept = _kept(request, error)
     if thread := _uuid(request.POST.get("thread", "")):
         return await _thread(request, actor, thread, **kept)
     agents = await agents_for(actor)
     return await _page(request, actor, {"agents": agents, "agent": _chosen(agents, request.POST.get("agent"))} | kept)
+
+
+def _kept(request: UserRequest, error: RunError) -> dict[str, Any]:
+    return {"problem": error.message, "text": request.POST.get("text", ""), "status": STATUS[error.code]}
 
 
 async def _open_turn(actor: Actor, request: UserRequest, error: RunError) -> str:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -23,8 +23,7 @@ from runtime.models import Run, Thread
 from runtime.resolve import AgentCard, agents_for
 from web.chat import history
 from web.chat.newer import newer
-from web.chat.posts import post
-from web.chat.turns import begun
+from web.chat.posts import Arrived, post, sent
 from web.sse import stream_response
 from web.widget import quota, row
 from web.widget.visit import Visit, for_visitors
@@ -91,6 +90,7 @@ async def conversation(request: HttpRequest, visit: Visit) -> HttpResponse:
     card = await _card(visit)
     found = await sync_to_async(_chosen)(visit.actor, places, card, request.GET)
     context = {"widget": visit.widget, "places": places, "agent": card, "agents": [card] if card else []}
+    context["key"] = uuid4()
     if found is None:
         threads = await sync_to_async(history.threads)(visit.actor)
         return render(request, "widget/conversation.html", context | {"earlier": threads.items[:EARLIER_SHOWN]})
@@ -102,17 +102,20 @@ async def conversation(request: HttpRequest, visit: Visit) -> HttpResponse:
 @require_POST
 @for_visitors
 async def send(request: HttpRequest, visit: Visit) -> HttpResponse:
-    """What was sent as a turn of its own. A message that is refused counts for nothing."""
+    """What was sent as a turn of its own. A message that is refused, or sent once more, counts for nothing."""
+    places = WidgetPlaces(visit.widget.id)
     limits = quota.of_message(visit.widget, visit.actor.visitor, quota.address_of(request))
     await quota.take(visit.widget, limits)
     try:
-        run = await post(visit.actor, request.POST)
-    except RunError:
+        run, created = await post(visit.actor, request.POST)
+    except RunError as error:
         await quota.give_back(visit.widget, limits)
+        if isinstance(error, Arrived):
+            return sent(request, error.run, places, problem=error.message)
         raise
-    places = WidgetPlaces(visit.widget.id)
-    context = {"turn": begun(run, places), "thread": run.thread, "stop": places.stop(run.pk)}
-    return render(request, "chat/sent.html", context)
+    if not created:
+        await quota.give_back(visit.widget, limits)
+    return sent(request, run, places)
 
 
 @require_GET
