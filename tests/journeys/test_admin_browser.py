@@ -102,6 +102,7 @@ def test_ada_makes_a_tool_and_an_agent_that_delegates_and_talks_to_it(page):
     page.goto(f"/admin/agents_admin/agent/{Agent.objects.get(slug='shop-helper').pk}/change/")
 
     page.get_by_role("link", name="Talk to it").click()
+    page.wait_for_url("**/chat/?agent=shop-helper")  # with its scripts: Enter sends
     asks(page, "How many days of annual leave do I get?", answer="28 days", asked="HR desk")
     asks(page, "What is 1,249 * 0.21?", answer="262.29", asked="Sums")
     until_stored()
