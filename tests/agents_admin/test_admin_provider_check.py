@@ -3,13 +3,16 @@
 import asyncio
 import json
 import threading
+from collections.abc import Callable
+from functools import partial
+from queue import Queue
 
 import pytest
 from django.urls import reverse
 
 from agents_admin.provider_check import check_provider
 from tests import world
-from tests.loopback import Server, answer
+from tests.loopback import Server, answer, serving
 
 pytestmark = pytest.mark.django_db
 MODELS = json.dumps({"data": [{"id": "small"}, {"id": "large"}]}).encode()
@@ -18,13 +21,19 @@ MODELS = json.dumps({"data": [{"id": "small"}, {"id": "large"}]}).encode()
 @pytest.fixture
 def server():
     """A loopback server in a thread of its own, as `check_provider` waits for its answer."""
-    loop, made = asyncio.new_event_loop(), Server()
-    listener = loop.run_until_complete(asyncio.start_server(made.serve, "127.0.0.1", 0))
-    made.port = listener.sockets[0].getsockname()[1]
-    thread = threading.Thread(target=loop.run_forever)
+    begun: Queue[tuple[Server, Callable[[], object]]] = Queue()
+
+    async def serve() -> None:
+        over, loop = asyncio.Event(), asyncio.get_running_loop()
+        async with serving() as made:
+            begun.put((made, partial(loop.call_soon_threadsafe, over.set)))
+            await over.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
+    made, end = begun.get(timeout=10)
     yield made
-    loop.call_soon_threadsafe(loop.stop)
+    end()
     thread.join()
 
 
