@@ -45,17 +45,19 @@ def company(model: ScriptedModel) -> None:
 
 
 def script(model: ScriptedModel) -> None:
+    # Each text in one piece: those of several are put together as time has it.
     boss = model.for_model("boss")
-    # At once: pieces that come one by one are put together as time has it.
-    boss.says("Let me ask around.", calls=[{"name": "ask_clerk", "arguments": {"task": "What is 6 * 7?"}}], burst=True)
+    asked = [{"name": "ask_clerk", "arguments": {"task": "What is 6 * 7?"}}]
+    boss.says(["Let me ask around."], calls=asked)
     for name, task in (("broken", "Anything?"), ("slow", "Any time?"), ("hr-desk", "How many days of leave?")):
         boss.calls(f"ask_{name}", {"task": task})
-    boss.says("It is 42, and you get 28 days of leave.", reasoning="Two of four answered.", burst=True)
-    model.for_model("clerk").calls("calculator", {"expression": "6 * 7"}).says("It is 42.")
+    boss.says(["It is 42, and you get 28 days of leave."], reasoning=["Two of four answered."])
+    model.for_model("clerk").calls("calculator", {"expression": "6 * 7"}).says(["It is 42."])
     model.for_model("broken").fails("401")
     model.for_model("slow").fails("hang-after-token", text="Half an answer")
-    model.for_model("hr-desk").calls("ask_librarian", {"task": "Days of annual leave?"}).says("28 days, it says.")
-    model.for_model("librarian").calls("search_handbook", {"query": "annual leave"}).says("28 days a year.")
+    hr_desk, librarian = model.for_model("hr-desk"), model.for_model("librarian")
+    hr_desk.calls("ask_librarian", {"task": "Days of annual leave?"}).says(["28 days, it says."])
+    librarian.calls("search_handbook", {"query": "annual leave"}).says(["28 days a year."])
 
 
 @pytest.fixture
