@@ -46,9 +46,9 @@ def answered(page: Page, turns: int = 1) -> None:
 
 
 def turns(page: Page) -> str:
-    """What the conversation holds, without what a person or a script opened."""
+    """What the conversation holds, without what a person or a script opened, or what is under way."""
     html = page.inner_html("#turns")
-    html = re.sub(r' (open|data-opened|data-htmx-powered)="[^"]*"| class=""', "", html)
+    html = re.sub(r' (open|data-opened|data-htmx-powered)="[^"]*"| class="(htmx-request)?"', "", html)
     return re.sub(r">\s+<", "><", html).strip()
 
 
