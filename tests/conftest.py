@@ -14,7 +14,7 @@ import django
 import httpx
 import hypothesis
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 pytest_plugins = ["tests.scripted", "tests.chaos.figures"]
 
@@ -44,9 +44,10 @@ os.environ |= {
 django.setup()
 # A process of several inherits the environment, and would read the settings before it has its own DATA_DIR.
 del os.environ["DJANGO_SETTINGS_MODULE"]
-# Examples share two cores with a database and a browser: how long one takes says nothing.
+# Tests share two cores with databases and browsers: how long something takes says nothing.
 hypothesis.settings.register_profile("roster", deadline=None)
 hypothesis.settings.load_profile("roster")
+expect.set_options(timeout=20_000)
 
 from django.conf import settings  # noqa: E402
 from django.db import IntegrityError, connections, transaction  # noqa: E402

@@ -112,7 +112,7 @@ def asks(page: Page, text: str, *, answer: str, asked: str) -> None:
     """On the chat page, and see whom or what the agent asked."""
     page.get_by_role("textbox", name="Message").fill(text)
     page.keyboard.press("Enter")
-    expect(page.locator(".reply > .flow > .message").last).to_contain_text(answer, timeout=20_000)
+    expect(page.locator(".reply > .flow > .message").last).to_contain_text(answer)
     expect(page.locator(".turn").last.locator(".card > summary > .label").first).to_have_text(asked)
     expect(page.get_by_role("button", name="Send")).to_be_visible()
 

@@ -40,7 +40,7 @@ def say(page: Page, text: str) -> None:
 
 def answered(page: Page, turns: int = 1) -> None:
     expect(page.locator(".turn")).to_have_count(turns)
-    expect(page.locator(SEND)).to_be_visible(timeout=20_000)
+    expect(page.locator(SEND)).to_be_visible()
     expect(page.locator(".working")).to_have_count(0)
     until_stored()
 
@@ -57,7 +57,7 @@ def test_a_delegated_answer_with_its_labels_live_and_after_a_reload(page: Page) 
     Agent.objects.filter(pk=house.concierge.pk).update(starters="How many days of annual leave do I get?")
     enter(page, "concierge")
     page.click(".starter")
-    expect(page.locator(".message", has_text="28 days").last).to_be_visible(timeout=20_000)
+    expect(page.locator(".message", has_text="28 days").last).to_be_visible()
     answered(page)
     assert page.locator(".card > summary > .label:visible").all_inner_texts() == ["HR desk"]
     page.click(".card > summary")
@@ -83,7 +83,7 @@ def test_a_reload_in_the_middle_loses_nothing_and_starts_nothing(page: Page, mod
     second.goto(page.url)
     page.reload()
     expect(page.locator(".message")).to_contain_text("word10")
-    expect(page.locator(".message")).to_contain_text("word40", timeout=10_000)
+    expect(page.locator(".message")).to_contain_text("word40")
     page.reload()
     expect(page.locator(".message")).to_contain_text("word40")
     for tab in (page, second):
@@ -169,7 +169,7 @@ def test_a_failed_answer_is_tried_again(page: Page, model: ScriptedModel) -> Non
     model.says("Now it works.")
     enter(page)
     say(page, "What now?")
-    page.click(".retry", timeout=20_000)
+    page.click(".retry")
     answered(page, turns=2)
     expect(page.locator(".message").last).to_have_text("Now it works.")
     expect(page.locator(".retry:visible")).to_have_count(0)

@@ -38,7 +38,7 @@ def test_what_happened_is_decided_once_and_every_tab_follows(page: Page, model: 
     assert live == loaded
     page.get_by_role("button", name="It happened").press("Enter")
     for tab in (page, other):
-        expect(tab.locator(".message").last).to_have_text("Ordered.", timeout=20_000)
+        expect(tab.locator(".message").last).to_have_text("Ordered.")
         expect(tab.locator(".question")).to_have_count(0)
         answered(tab)
     assert turns(page) == turns(other)
@@ -71,7 +71,7 @@ def test_stop_ends_what_waits(page: Page, model: ScriptedModel) -> None:
     opened(page, waiting.clerk(model))
     expect(page.locator(".question")).to_be_visible()
     page.click(STOP)
-    expect(page.locator(".outcome")).to_have_text("Stopped. What was written so far is kept.", timeout=20_000)
+    expect(page.locator(".outcome")).to_have_text("Stopped. What was written so far is kept.")
     expect(page.locator(".question")).to_have_count(0)
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
 

@@ -87,7 +87,7 @@ def test_a_page_that_is_reloaded_in_the_middle_of_an_answer_loses_nothing(page, 
     streams = []
     page.on("request", lambda request: streams.append(request.url) if "/stream/" in request.url else None)
     page.reload()
-    expect(answer(frame)).to_have_text("One two three four", timeout=20_000)
+    expect(answer(frame)).to_have_text("One two three four")
     assert len(streams) == 1
     expect(frame.get_by_role("button", name="Send")).to_be_visible()
     assert Run.objects.count() == 1
@@ -168,7 +168,7 @@ def test_an_answer_goes_on_when_the_token_expired_while_the_network_was_gone(pag
         )
         page.wait_for_timeout(1000)
     page.context.set_offline(False)
-    expect(answer(frame)).to_have_text("One two three four", timeout=20_000)
+    expect(answer(frame)).to_have_text("One two three four")
     expect(frame.get_by_role("button", name="Send")).to_be_visible()
     page.complaints.clear()
 
@@ -268,7 +268,7 @@ def test_a_widget_that_is_switched_off_in_the_middle_of_an_answer_says_so(page, 
     frame.get_by_role("textbox").press("Enter")
     expect(frame.locator(".message")).to_contain_text("One")
     type(widget).objects.update(enabled=False)
-    expect(frame.get_by_role("alert")).to_contain_text("does not exist any more", timeout=10_000)
+    expect(frame.get_by_role("alert")).to_contain_text("does not exist any more")
     page.complaints.clear()
 
 
