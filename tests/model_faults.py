@@ -21,7 +21,7 @@ from tests.model_answers import (
     tokens,
 )
 
-type Step = bytes | float | Literal["abort", "close", "hang"]
+type Step = bytes | float | Literal["abort", "close", "hang", "gate"]
 type Fault = Callable[[str, Json], Iterable[Step]]
 
 HTML = b"<!DOCTYPE html>\n<html><head><title>Bad gateway</title></head><body>nginx</body></html>\n"

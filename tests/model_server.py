@@ -9,6 +9,7 @@ match   `model`, `contains` (in the last user message), `instructions` (in a sys
         (whether tools are offered; whether the last message is a tool's result)
 turn    `text` (cut into words, or a list of tokens), `reasoning`, `calls` `[{"name", "arguments"}]`, `finish`, `usage`,
         `wait` (seconds before the first part), `delay` (before each part), `burst` (all in one write),
+        `gate` (after so many pieces of text it waits until the script may go on),
         `fault` (a name in tests.model_faults), `delegate` (`first` or `all`: call the offered tools that take a task;
         none offered: say `text`)
 
@@ -17,6 +18,7 @@ Without a script, or when it is used up, the server echoes the last user message
     PUT /script/KEY, POST /script/KEY     replace the list, append to it
     GET /script/KEY/requests              [{"headers", "body"}], the newest 1,000
     GET /script/KEY/open                  how many answers are being streamed
+    POST /script/KEY/go                   what waits at a gate goes on, and nothing waits there any more
     GET /healthz
 """
 
@@ -31,7 +33,7 @@ import httptools
 import orjson
 import uvloop
 
-from tests.model_answers import HEAD, events, plain, stream
+from tests.model_answers import HEAD, events, plain, stream, tokens
 from tests.model_faults import FAULTS, Step
 
 type Body = dict[str, Any]
@@ -42,6 +44,7 @@ class Script:
     entries: list[Body] = field(default_factory=list)
     requests: deque[tuple[dict[str, str], bytes]] = field(default_factory=lambda: deque(maxlen=1000))
     open: int = 0
+    go: asyncio.Event = field(default_factory=asyncio.Event)
 
     def turn(self, body: Body) -> Body:
         for place, entry in enumerate(self.entries):
@@ -88,10 +91,13 @@ def steps(entry: Body, body: Body) -> Iterable[Step]:
 
 
 def rendered(model: str, turn: Body) -> list[Step]:
-    parts = stream(events(model, turn))
+    parts: list[Step] = [*stream(events(model, turn))]
+    if "gate" in turn:
+        before = 1 + len(tokens(turn.get("reasoning")))  # the first part says who speaks
+        parts.insert(before + int(turn["gate"]), "gate")
     head: list[Step] = [HEAD, float(turn["wait"])] if "wait" in turn else [HEAD]
     if turn.get("burst"):
-        return [*head, b"".join(parts)]
+        return [*head, b"".join(part for part in parts if isinstance(part, bytes))]
     if delay := turn.get("delay"):
         return [*head, *(step for part in parts for step in (float(delay), part))]
     return [*head, *parts]
@@ -157,6 +163,8 @@ class Connection(asyncio.Protocol):
                     {"headers": headers, "body": orjson.loads(text)} for headers, text in self.scripts[key].requests
                 ]
                 return plain(200, orjson.dumps(seen))
+            case "POST", ["script", key, "go"]:
+                self.scripts[key].go.set()
             case "GET", ["script", key, "open"]:
                 return plain(200, orjson.dumps(self.scripts[key].open))
             case _:
@@ -189,6 +197,8 @@ class Connection(asyncio.Protocol):
                         self.transport.close()
                     case "hang":
                         await asyncio.Event().wait()
+                    case "gate":
+                        await script.go.wait()
                     case seconds:
                         await asyncio.sleep(seconds)
         finally:

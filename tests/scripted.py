@@ -82,7 +82,7 @@ class ScriptedModel:
         return self.when(model=model_id)
 
     def says(self, text: str | Sequence[str], *, times: int | None = 1, **turn: object) -> "ScriptedModel":
-        """Stream a text. `turn`: `wait` and `delay` (seconds), `reasoning`, `finish`, `usage`, `burst`."""
+        """Stream a text. `turn`: `wait` and `delay` (seconds), `gate`, `reasoning`, `finish`, `usage`, `burst`."""
         return self.answers({"text": text if isinstance(text, str) else list(text), **turn}, times=times)
 
     def calls(
@@ -113,6 +113,10 @@ class ScriptedModel:
     def answers(self, turn: Json, *, times: int | None = 1) -> "ScriptedModel":
         _ask("POST", f"{self.server}/script/{self.key}", [{"match": dict(self.match), "turn": turn, "times": times}])
         return self
+
+    def goes_on(self) -> None:
+        """From its `gate`, after so many pieces of text, on to the end."""
+        _ask("POST", f"{self.server}/script/{self.key}/go")
 
     @property
     def requests(self) -> list[Request]:

@@ -134,7 +134,7 @@ def test_keys_send_break_lines_and_stop(page: Page, model: ScriptedModel) -> Non
 
 def test_what_was_typed_survives_every_refusal(page: Page, model: ScriptedModel) -> None:
     desk(model)
-    model.says("slow " * 60, delay=0.05)
+    model.says("slow " * 60, gate=5)
     enter(page)
     problem = page.locator("#composer-problem")
     page.context.set_offline(True)
@@ -160,6 +160,7 @@ def test_what_was_typed_survives_every_refusal(page: Page, model: ScriptedModel)
     page.evaluate("document.getElementById('composer').requestSubmit()")
     expect(problem).to_contain_text("signed out")
     expect(page.locator(FIELD)).to_have_value("Signed out")
+    model.goes_on()
     page.complaints.clear()  # type: ignore[attr-defined]  # the browser reports each refused request
 
 

@@ -79,7 +79,7 @@ def test_stop_ends_what_waits(page: Page, model: ScriptedModel) -> None:
 def test_a_tab_that_is_looked_at_again_has_the_turns_of_the_other(page: Page, model: ScriptedModel) -> None:
     desk(model)
     model.says("One.")
-    model.says("Two " * 20, delay=0.1)
+    model.says("Two " * 20, gate=5)
     enter(page)
     say(page, "first")
     answered(page)
@@ -91,6 +91,7 @@ def test_a_tab_that_is_looked_at_again_has_the_turns_of_the_other(page: Page, mo
         other.evaluate("window.dispatchEvent(new Event('focus'))")
         expect(other.locator(".message").last).to_contain_text("Two")
         expect(other.locator(STOP)).to_be_visible()
+    model.goes_on()
     for tab in (page, other):
         answered(tab, turns=2)
     assert turns(page) == turns(other)

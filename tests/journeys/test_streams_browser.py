@@ -44,7 +44,7 @@ def test_a_stream_that_opens_late_leaves_what_is_said_about_something_else(page:
         route.continue_()
 
     desk(model)
-    model.says([f"word{number} " for number in range(60)], delay=0.05)
+    model.says([f"word{number} " for number in range(60)], gate=6)
     enter(page)
     page.route("**/stream/**", late, times=1)
     page.evaluate(
@@ -57,4 +57,5 @@ def test_a_stream_that_opens_late_leaves_what_is_said_about_something_else(page:
     expect(page.locator(".message")).to_contain_text("word5")
     expect(page.locator("#composer-problem")).to_contain_text("still being written")
     expect(page.locator(FIELD)).to_have_value("And then?")
+    model.goes_on()
     page.complaints.clear()  # type: ignore[attr-defined]  # the browser reports the request that was refused

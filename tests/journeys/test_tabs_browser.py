@@ -46,7 +46,7 @@ def test_a_tab_that_is_looked_at_while_it_sends_shows_its_turn_once(page: Page, 
 
 def test_what_the_server_took_is_shown_when_its_answer_was_lost(page: Page, model: ScriptedModel) -> None:
     desk(model)
-    model.says("One.").says("slow " * 40, delay=0.05)
+    model.says("One.").says("slow " * 40, gate=5)
     enter(page)
     say(page, "first")
     answered(page)
@@ -81,13 +81,14 @@ def test_a_first_message_whose_answer_was_lost_is_sent_again(page: Page, model: 
 
 def test_the_end_of_an_answer_leaves_the_next_ones_stop_alone(page: Page, model: ScriptedModel) -> None:
     desk(model)
-    model.says("slow " * 20, delay=0.05).says("slower " * 60, delay=0.1)
+    model.says("slow " * 20, gate=5).says("slower " * 400, delay=0.1)
     enter(page)
     say(page, "first")
     expect(page.locator(".message")).to_contain_text("slow")
     look_away(page)
     other = page.context.new_page()
     other.goto(page.url)
+    model.goes_on()
     answered(other)
     say(other, "second")
     expect(other.locator(STOP)).to_be_visible()
@@ -102,7 +103,7 @@ def test_the_end_of_an_answer_leaves_the_next_ones_stop_alone(page: Page, model:
 
 def test_who_signs_in_again_reads_on_and_goes_on(page: Page, model: ScriptedModel) -> None:
     desk(model)
-    model.says([f"word{number} " for number in range(30)], delay=0.05).says("Two.")
+    model.says([f"word{number} " for number in range(30)], gate=6).says("Two.")
     enter(page)
     say(page, "first")
     expect(page.locator(".message")).to_contain_text("word5")
@@ -116,6 +117,7 @@ def test_who_signs_in_again_reads_on_and_goes_on(page: Page, model: ScriptedMode
     other.fill("[name=password]", world.PASSWORD)
     other.click("button[type=submit]")
     other.wait_for_url("**/chat/")
+    model.goes_on()
     answered(page)
     expect(page.locator(".message")).to_contain_text("word29")
     say(page, "second")
@@ -128,7 +130,7 @@ def test_who_signs_in_again_reads_on_and_goes_on(page: Page, model: ScriptedMode
 
 def test_a_tab_that_was_never_looked_at_keeps_no_stream_open(page: Page, model: ScriptedModel) -> None:
     desk(model)
-    model.says([f"word{number} " for number in range(60)], delay=0.05)
+    model.says([f"word{number} " for number in range(60)], gate=6)
     enter(page)
     say(page, "first")
     expect(page.locator(".message")).to_contain_text("word5")
@@ -140,6 +142,7 @@ def test_a_tab_that_was_never_looked_at_keeps_no_stream_open(page: Page, model: 
     background.goto(page.url)
     background.wait_for_timeout(700)
     assert streams == ["opened", "left"]
+    model.goes_on()
     look_at(background)
     answered(background)
     expect(background.locator(".message")).to_contain_text("word59")

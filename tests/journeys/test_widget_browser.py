@@ -79,7 +79,7 @@ def test_it_works_without_any_storage_for_as_long_as_the_page_stays(page, shop, 
 def test_a_page_that_is_reloaded_in_the_middle_of_an_answer_loses_nothing(page, shop, house, model):
     scribe = scripted_agent(model, audience="everyone")
     shop.show(world.widget(scribe, shop.origin).pk)
-    model.says(["One ", "two ", "three ", "four"], delay=0.5)
+    model.says(["One ", "two ", "three ", "four"], gate=1)
     frame = opened(page, shop)
     frame.get_by_role("textbox").fill("Count")
     frame.get_by_role("textbox").press("Enter")
@@ -87,6 +87,8 @@ def test_a_page_that_is_reloaded_in_the_middle_of_an_answer_loses_nothing(page, 
     streams = []
     page.on("request", lambda request: streams.append(request.url) if "/stream/" in request.url else None)
     page.reload()
+    expect(frame.locator(".message")).to_contain_text("One")
+    model.goes_on()
     expect(answer(frame)).to_have_text("One two three four")
     assert len(streams) == 1
     expect(frame.get_by_role("button", name="Send")).to_be_visible()
@@ -153,7 +155,7 @@ def test_a_token_that_expired_is_renewed_without_a_word(page, shop, house):
 def test_an_answer_goes_on_when_the_token_expired_while_the_network_was_gone(page, shop, house, model):
     scribe = scripted_agent(model, audience="everyone")
     shop.show(world.widget(scribe, shop.origin).pk)
-    model.says(["One ", "two ", "three ", "four"], delay=0.5)
+    model.says(["One ", "two ", "three ", "four"], gate=1)
     frame = opened(page, shop)
     frame.get_by_role("textbox").fill("Count")
     frame.get_by_role("textbox").press("Enter")
@@ -168,6 +170,7 @@ def test_an_answer_goes_on_when_the_token_expired_while_the_network_was_gone(pag
         )
         page.wait_for_timeout(1000)
     page.context.set_offline(False)
+    model.goes_on()
     expect(answer(frame)).to_have_text("One two three four")
     expect(frame.get_by_role("button", name="Send")).to_be_visible()
     page.complaints.clear()

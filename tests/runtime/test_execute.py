@@ -147,12 +147,14 @@ def test_a_busy_thread_takes_one_message_at_a_time_also_at_once(model: ScriptedM
     model.says("Hello.")
     ask(actor, agent.slug, "Hello")
     thread = Thread.objects.get().pk
-    model.says(["word "] * 20, delay=0.02, times=None)
+    model.says(["word "] * 20, gate=1, times=None)
 
     async def work():
-        return await asyncio.gather(
+        outcomes = await asyncio.gather(
             *(execute.start(actor, Request(agent.slug, "More", thread)) for _ in range(5)), return_exceptions=True
         )
+        model.goes_on()
+        return outcomes
 
     outcomes = running(work)
 

@@ -59,10 +59,11 @@ def test_without_a_wait_the_run_is_accepted_and_goes_on(api):
 
 def test_a_run_that_takes_longer_than_the_wait_is_still_running(api, model):
     scripted_agent(model)
-    model.says("At last.", wait=3)
+    model.says("At last.", gate=0)
     answer = ask(api, agent="scribe", wait=0.3)
     assert (answer.status_code, answer.json()["finished_at"]) == (202, None)
     assert answer.json()["status"] in {"queued", "running"}
+    model.goes_on()
     assert until_over(api, answer.json()["id"])["output"] == "At last."
 
 
@@ -84,11 +85,12 @@ def test_a_thread_goes_on_and_remembers(api):
 
 def test_a_busy_thread_takes_no_second_message(api, model):
     scripted_agent(model)
-    model.says("Slowly.", wait=1)
+    model.says("Slowly.", gate=0)
     first = ask(api, agent="scribe", wait=0).json()
     answer = ask(api, agent="scribe", thread=first["thread"])
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "run_in_progress")
     assert api.delete(f"/threads/{first['thread']}").status_code == 409
+    model.goes_on()
     until_over(api, first["id"])
     assert api.delete(f"/threads/{first['thread']}").status_code == 204
 
@@ -114,7 +116,7 @@ def test_an_idempotency_key_is_each_users_own(api, site, house):
 
 def test_a_run_is_stopped_and_what_was_written_is_kept(api, model):
     scripted_agent(model)
-    model.says(["One ", "two ", "three"], delay=1)
+    model.says(["One ", "two ", "three"], gate=1)
     run = ask(api, agent="scribe", wait=0).json()["id"]
     while "TEXT_MESSAGE_CONTENT" not in api.get(f"/runs/{run}/events").text:
         time.sleep(0.05)

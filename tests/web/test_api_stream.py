@@ -85,7 +85,7 @@ def test_a_reader_who_joins_in_the_middle_misses_nothing(api, model):
 
 def test_a_stopped_run_ends_its_stream_as_cancelled(api, model):
     scripted_agent(model)
-    model.says(["One ", "two ", "three"], delay=2)
+    model.says(["One ", "two ", "three"], gate=1)
     with api.stream("POST", "/runs", json={"agent": "scribe", "input": "Count."}, headers=STREAM) as answer:
         text = ""
         for piece in answer.iter_text():

@@ -131,7 +131,7 @@ def test_a_body_beyond_all_limits_is_refused_without_an_error(site: str) -> None
 
 def test_a_second_message_waits_for_the_first(site: str, model: ScriptedModel) -> None:
     desk(model)
-    model.says("slow " * 40, delay=0.1)
+    model.says("slow " * 40, gate=1)
     with Chat(site, world.linus()) as chat:
         sent = chat.send("first", "desk")
         thread = str(Thread.objects.get().pk)

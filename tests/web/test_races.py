@@ -75,7 +75,7 @@ def test_a_request_repeated_while_the_first_is_being_stored_gives_the_same_run(
     model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     agent, actor = desk(model), world.actor_of(world.linus())
-    model.says("slow " * 20, delay=0.05)
+    model.says("slow " * 20, gate=1)
     thread = Thread.objects.create(user_id=actor.user_id, agent=agent, agent_slug="desk", channel="api")
     request = Request("desk", "Hello", thread.pk, idempotency_key="k1", idempotency_hash="h1")
     whole = getattr(execute, step)

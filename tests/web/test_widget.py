@@ -188,7 +188,7 @@ def test_forgetting_leaves_nothing_of_this_visitor_and_all_of_others(visitor, st
 def test_forgetting_stops_what_is_being_answered(site, house, model):
     scribe = scripted_agent(model, audience="everyone")
     visitor = Visitor(site, world.widget(scribe, SHOP).pk).arrive()
-    model.says(["One ", "two ", "three"], delay=2)
+    model.says(["One ", "two ", "three"], gate=1)
     assert visitor.say("Count", agent="scribe").status_code == 200
     assert visitor.page("POST", "forget/", token=visitor.token).status_code == 200
     assert not Run.objects.exists()
