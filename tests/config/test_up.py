@@ -94,11 +94,9 @@ def test_the_demo_start_tells_the_first_sign_in_once_and_ctrl_c_ends_everything(
         form = {"username": "admin", "password": password, "csrfmiddlewaretoken": token}
         assert client.post("/login/", data=form).headers["location"] == "/chat/"
         assert client.get("/readyz").json() == {"database": True, "worker": True, "hub": True}
-    started = time.monotonic()
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=20) == 0
     assert house.all_gone(1)
-    assert time.monotonic() - started < 12
 
 
 def test_it_starts_again_after_everything_was_killed_and_children_follow_a_killed_parent(house):

@@ -35,13 +35,12 @@ def test_the_schedule_that_a_start_makes_drops_expired_sessions_and_comes_once(m
     assert list(Session.objects.values_list("session_key", flat=True)) == ["current"]
 
 
-def test_a_run_that_the_worker_goes_on_with_is_stopped_from_another_process_within_a_second(
-    model: ScriptedModel, monkeypatch
-):
+def test_a_run_that_the_worker_goes_on_with_is_stopped_from_another_process_at_once(model: ScriptedModel, monkeypatch):
     agent, linus = scripted_agent(model, "Poet"), world.actor_of(world.linus())
     model.says(["word "] * 400, delay=0.02, times=None)
     died = die_at(agent.slug, is_text())
-    monkeypatch.setattr(tasks, "WATCH_SECONDS", 2.0)
+    monkeypatch.setattr(tasks, "WATCH_SECONDS", 6.0)
+    monkeypatch.setattr(runner, "BEAT_SECONDS", 60.0)  # at a beat it would be found without being told
 
     async def stop() -> None:
         runner.runner().start()
@@ -49,7 +48,7 @@ def test_a_run_that_the_worker_goes_on_with_is_stopped_from_another_process_with
             if any(logged.n > NUMBERS_LEFT_FREE and is_text()(logged.event) for logged in batch):
                 break
         await execute.cancel(linus, died)
-        assert await execute.wait(died, 1)
+        assert await execute.wait(died, 4)
 
     with ThreadPoolExecutor(1) as worker:
         shift = worker.submit(asyncio.run, tasks._work())
@@ -71,7 +70,7 @@ def test_a_worker_that_is_told_to_end_lets_go_of_its_runs(model: ScriptedModel):
             until(lambda: Run.objects.exclude(owner_process=None).exists(), 10, "nobody went on with it")
             before = Run.objects.get().attempts
             tasks.STOPPING.set()
-            assert shift.result(timeout=runner.DRAIN_SECONDS + 3)
+            assert shift.result(timeout=tasks.WATCH_SECONDS / 2)
     finally:
         tasks.STOPPING.clear()
 
