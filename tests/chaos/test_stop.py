@@ -52,7 +52,8 @@ def stopped(model: ScriptedModel, key: str, url: str, posted_to: str) -> float:
     async def work() -> str:
         async with http(key) as client:
             run, _ = await post(client, [url], "boss", f"Talk-{posted_to}-{url}"[-20:] + str(asked))
-            until_talking(model)
+            until(lambda: len(model.requests) == asked + 3 and model.open_streams > 0, 20, "Aide was not asked")
+            time.sleep(0.3)
             answer = await client.post(f"{posted_to}/api/v1/runs/{run}/cancel")
             assert answer.status_code == 202
             return run
@@ -72,8 +73,3 @@ def stopped(model: ScriptedModel, key: str, url: str, posted_to: str) -> float:
     assert said[0].text.startswith("and so on ")
     assert Run.objects.get(root=run.pk, depth=2).output == said[0].text
     return took
-
-
-def until_talking(model: ScriptedModel) -> None:
-    until(lambda: model.open_streams > 0, 20, "the model was not asked")
-    time.sleep(0.3)
