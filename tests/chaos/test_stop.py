@@ -53,7 +53,7 @@ def stopped(model: ScriptedModel, key: str, url: str, posted_to: str) -> float:
         async with http(key) as client:
             run, _ = await post(client, [url], "boss", f"Talk-{posted_to}-{url}"[-20:] + str(asked))
             until(lambda: len(model.requests) == asked + 3 and model.open_streams > 0, 20, "Aide was not asked")
-            time.sleep(0.3)
+            await asyncio.sleep(0.3)
             answer = await client.post(f"{posted_to}/api/v1/runs/{run}/cancel")
             assert answer.status_code == 202
             return run
