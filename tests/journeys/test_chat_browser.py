@@ -214,6 +214,23 @@ def test_a_phone_shows_the_list_as_a_drawer(page: Page, model: ScriptedModel) ->
     expect(page.locator("#sidebar")).to_be_hidden()
 
 
+def test_a_new_conversation_is_read_from_its_beginning_and_a_long_one_from_its_end(
+    page: Page, model: ScriptedModel
+) -> None:
+    for number in range(6):
+        desk(model, f"Desk {number}", description="Answers all sorts of questions about the house. " * 3)
+    model.says("\n\n".join(f"Paragraph {number}." for number in range(60)) + "\n\nThe end.")
+    page.set_viewport_size({"width": 360, "height": 700})
+    enter(page, "desk-0")
+    page.wait_for_timeout(300)
+    expect(page.get_by_role("heading", name="Who would you like to ask?")).to_be_in_viewport()
+    say(page, "Hello")
+    answered(page)
+    for _ in range(2):
+        expect(page.get_by_text("The end.")).to_be_in_viewport()
+        page.reload()
+
+
 def test_nothing_that_a_model_writes_runs_or_loads_anything(page: Page, model: ScriptedModel, site: str) -> None:
     agent = desk(model, greeting=PAYLOADS[0], description=PAYLOADS[1], starters="\n".join(PAYLOADS[:3]))
     world.give(agent, world.tool("calculator", name="<img src=x onerror=alert(1)>", slug="calculator"))

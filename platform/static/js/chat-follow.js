@@ -3,7 +3,7 @@
 const scroll = document.getElementById("scroll");
 const turns = document.getElementById("turns");
 const NEAR = 80;
-let atEnd = true;
+let atEnd = turns.querySelector(":scope > .turn") !== null; // a new conversation is read from its beginning
 
 function follow() {
   if (atEnd) scroll.scrollTop = scroll.scrollHeight;

@@ -42,15 +42,15 @@ async def post(actor: Actor, form: QueryDict) -> tuple[Run, bool]:
     return run, started.created
 
 
-def sent(request: HttpRequest, run: Run, places: Places, *, is_new: bool = False, problem: str = "") -> HttpResponse:
-    """What was sent as a turn of its own, for the end of the page. With a `problem` what is typed there is kept.
+def sent(request: HttpRequest, run: Run, places: Places, *, is_new: bool = False, kept: str = "") -> HttpResponse:
+    """What was sent as a turn of its own, for the end of the page. `kept` says why what is typed there stays.
 
     `is_new` when the page did not know the conversation.
     """
     context = {"turn": begun(run, places), "thread": run.thread, "stop": places.stop(run.pk), "is_new": is_new}
-    context |= {"key": uuid4(), "problem": problem}
+    context |= {"key": uuid4(), "kept": kept}
     response = render(request, "chat/sent.html", context)
-    if problem:
+    if kept:
         response.status_code = STATUS["idempotency_conflict"]
         response["HX-Reswap"] = "beforeend"
     if is_new:

@@ -62,7 +62,7 @@ async def send(request: UserRequest) -> HttpResponse:
     except Arrived as earlier:
         if not request.htmx:
             return await _thread(request, actor, earlier.run.thread_id, **_kept(request, earlier))
-        return sent(request, earlier.run, PLACES, is_new=is_new, problem=earlier.message)
+        return sent(request, earlier.run, PLACES, is_new=is_new, kept=earlier.message)
     except RunError as error:
         return await _refused(request, actor, error)
     if not request.htmx:

@@ -111,7 +111,7 @@ async def send(request: HttpRequest, visit: Visit) -> HttpResponse:
     except RunError as error:
         await quota.give_back(visit.widget, limits)
         if isinstance(error, Arrived):
-            return sent(request, error.run, places, problem=error.message)
+            return sent(request, error.run, places, kept=error.message)
         raise
     if not created:
         await quota.give_back(visit.widget, limits)
