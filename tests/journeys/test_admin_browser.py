@@ -30,6 +30,23 @@ def save(page: Page) -> None:
     expect(page.locator("#changelist")).to_be_visible()
 
 
+@pytest.mark.parametrize("width", [400, 1200, 1280, 1281])
+def test_the_sidebar_is_whole_or_behind_its_button(page, width):
+    world.ada()
+    page.set_viewport_size({"width": width, "height": 850})
+    sign_in(page)
+    wide = width >= 1120
+    expect(page.locator("#nav-sidebar").get_by_text("Agents and who they ask")).to_be_visible(visible=wide)
+    expect(page.locator("#nav-sidebar").get_by_role("link", name="Providers")).to_be_visible(visible=wide)
+    expect(page.locator("#nav-sidebar").get_by_text("close")).to_be_hidden()
+    expect(page.get_by_text("dock_to_right")).to_be_visible(visible=not 1120 <= width <= 1280)
+    if not wide:
+        page.get_by_text("dock_to_right").click()
+        expect(page.locator("#nav-sidebar").get_by_role("link", name="Providers")).to_be_visible()
+        page.locator("#nav-sidebar").get_by_text("close").click()
+        expect(page.locator("#nav-sidebar").get_by_role("link", name="Providers")).to_be_hidden()
+
+
 def test_ada_makes_a_tool(page):
     world.house()
     sign_in(page)
