@@ -175,17 +175,17 @@ class Connection(asyncio.Protocol):
         key = self.url.split("/")[2] if self.url.startswith("/s/") else ""
         script, asked = self.scripts[key], orjson.loads(body)
         script.requests.append((self.headers, body))
-        todo = steps(script.turn(asked), asked)
-        if isinstance(todo, list) and all(isinstance(step, bytes) for step in todo):
-            for step in todo:
+        plan = steps(script.turn(asked), asked)
+        if isinstance(plan, list) and all(isinstance(step, bytes) for step in plan):
+            for step in plan:
                 self.transport.write(step)
         else:
-            self.answering = asyncio.create_task(self.play(script, todo))
+            self.answering = asyncio.create_task(self.play(script, plan))
 
-    async def play(self, script: Script, todo: Iterable[Step]) -> None:
+    async def play(self, script: Script, plan: Iterable[Step]) -> None:
         script.open += 1
         try:
-            for step in todo:
+            for step in plan:
                 match step:
                     case bytes():
                         self.transport.write(step)
